@@ -345,7 +345,7 @@ class AgentClient:
         return await self._call(ReadingStatus, "PUT", f"/v1/library/{_segment(product)}/progress", body)
 
     async def ownership(self, product: str) -> ProductOwnership:
-        """Because of what a product is owned, until when, and when that was heard. The agent asks nobody: without a network it answers by
+        """Because of what a product is owned, until when, and when that was heard. The agent asks no service: without a network it answers by
         the license of the device."""
         return await self._call(ProductOwnership, "GET", f"/v1/library/{_segment(product)}/ownership")
 

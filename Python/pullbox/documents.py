@@ -318,7 +318,7 @@ class LicenseSummary:
 
 @dataclass(frozen=True, slots=True)
 class ProductOwnership:
-    """What a device can say of a product without asking anybody; ``is_verified`` where the license says so."""
+    """What a device can say of a product without asking a service; ``is_verified`` where the license says so."""
 
     product: str
     owned: bool

@@ -16,6 +16,7 @@ extension SubscriptionPolicy.Member {
     case .servesInGrace: .truth(\.servesInGrace)
     case .servesInBillingRetry: .truth(\.servesInBillingRetry)
     case .keepsIssuesOfUnrecoveredGrace: .truth(\.keepsIssuesOfUnrecoveredGrace)
+    case .keepsRevokedIssues: .truth(\.keepsRevokedIssues)
     }
   }
 

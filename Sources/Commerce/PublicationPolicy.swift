@@ -33,12 +33,14 @@ public struct PublicationPolicy: Hashable, Sendable {
   /// Whether issues that appear in a grace are open although it was never paid. Those of a grace in which the payment came
   /// are open anyway.
   public var keepsIssuesOfUnrecoveredGrace: Bool
+  /// Whether devices leave the content of issues where it lies when they are owned no more. It changes nothing about who owns them.
+  public var keepsRevokedIssues: Bool
 
   /// Creates the policy.
   public init(
     keepsIssuesAfterLapse: Bool = true, unlocksLatestIssue: Bool = true, backIssues: Int = 0,
     tolerance: Duration = .seconds(300), servesInGrace: Bool = true, servesInBillingRetry: Bool = false,
-    keepsIssuesOfUnrecoveredGrace: Bool = false
+    keepsIssuesOfUnrecoveredGrace: Bool = false, keepsRevokedIssues: Bool = false
   ) {
     self.keepsIssuesAfterLapse = keepsIssuesAfterLapse
     self.unlocksLatestIssue = unlocksLatestIssue
@@ -47,6 +49,7 @@ public struct PublicationPolicy: Hashable, Sendable {
     self.servesInGrace = servesInGrace
     self.servesInBillingRetry = servesInBillingRetry
     self.keepsIssuesOfUnrecoveredGrace = keepsIssuesOfUnrecoveredGrace
+    self.keepsRevokedIssues = keepsRevokedIssues
   }
 
   /// The shortest period of a subscription that real stores sell. What is shorter is time that a store for tests contracts.

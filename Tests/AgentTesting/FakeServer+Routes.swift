@@ -256,7 +256,7 @@ extension FakeServer {
       expires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000))
   }
 
-  /// What the entitlements endpoint lists is owned, but for what the feed has told otherwise.
+  /// Signs what the entitlements endpoint lists as owned, but for what the feed has told otherwise.
   private func license(to request: HTTPRequest, signedWith key: SigningKey) throws -> LicenseResponse {
     guard let token = request.bearerToken, ["feed", state.current.feedToken].contains(token),
       let device = request.queryValue("device").flatMap({ DeviceIdentifier($0) }),

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import SystemCalls
 import Testing
 
 /// A magazine, a reader with two devices, and nobody who types a command.
@@ -54,7 +55,7 @@ struct ArrivalTests {
   }
 
   @Test(
-    "a refund of what lies on the device is told there, also after a restart and without services, and so is its reversal"
+    "a refund of what lies on the device moves it away, also over a restart and without services, and its reversal brings it back"
   )
   func refund() async throws {
     var options = Stack.Options(parts: [.store, .server])
@@ -79,26 +80,43 @@ struct ArrivalTests {
 
       try await stack.control("transactions/\(bought.id)/refund")
       try await eventually { try await item()?.owned == false }
+      try await eventually { try await item()?.withdrawn == true }
       let refunded = try #require(try await item())
-      #expect(refunded.because == "revoked" && refunded.state == .present)
+      #expect(refunded.because == "revoked" && refunded.state == .offline)
+      #expect(try FileSystem.status(of: refunded.path) == nil)
       let news = try await stack.pullbox("news")
-      #expect(news.succeeded && news.output.contains("\(product) is on this device and owned no more"))
+      #expect(news.succeeded && news.output.contains("\(product) is owned no more"), "\(news.output)")
+      let path = try await stack.pullbox("path", product)
+      #expect(path.ending == .exited(3) && path.errors.contains("is owned no more"), "\(path.errors)")
+      try await eventually { try await stack.pullbox("ownership", product).output.contains("revoked") }
       let objects = try await stack.pullbox("news", "--json")
       let line = try #require(objects.output.split(separator: "\n").last, "\(objects.errors)")
       let told = try APIJSON.decode(LibraryItem.self, from: Array(line.utf8))
       #expect(told.product.description == product && told.owned == false && told.because == "revoked")
       let library = try await stack.pullbox("library")
-      #expect(library.succeeded && library.output.contains("not owned"), "\(library.output)")
+      #expect(library.succeeded && library.output.contains("moved away, not owned"), "\(library.output)")
+      let transactions = try await stack.pullbox("transactions", "--all")
+      #expect(transactions.output.contains("revoked"), "\(transactions.output)")
 
       await stack.kill(.server)
       await stack.kill(.store)
       await stack.kill(.agent)
       try await stack.start(.agent, environment: name)
       try await eventually { try await item()?.owned == false }
+      // Without a network.
+      let refused = try await stack.pullbox("ownership", product)
+      #expect(refused.ending == .exited(3) && refused.output.contains("not owned"), "\(refused.output)")
+      #expect(try await item()?.withdrawn == true)
       try await stack.start(.store)
       try await stack.start(.server)
       try await stack.control("transactions/\(bought.id)/reverse")
-      try await eventually { try await item()?.owned == true }
+      try await eventually { try await item()?.state == .present }
+      #expect(try await item()?.owned == true)
+      #expect(try FileSystem.status(of: refunded.path) != nil)
+      try await eventually { try await stack.pullbox("ownership", product).ending == .exited(0) }
+      let owned = try await stack.pullbox("ownership", product)
+      #expect(
+        owned.output.contains("because  purchased") && owned.output.contains("license"), "\(owned.output)")
       #expect(!(try await stack.pullbox("news")).output.contains("owned no more"))
       #expect(!(try await stack.pullbox("news", "--json")).output.contains(#""owned":false"#))
     }

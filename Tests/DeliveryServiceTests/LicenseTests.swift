@@ -96,6 +96,26 @@ struct LicenseTests {
     }
   }
 
+  @Test("a publication's policy leaves the content of its issues too")
+  func publication() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await feeds.subscribe(on: server)
+      let policy = PublicationDescription(policy: SubscriptionPolicy(keepsRevokedIssues: true))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/publications/com.example.heroes", body: policy, as: OperatorPublication.self)
+      var refunded = bought
+      refunded.cancellationDate = server.clock.now()
+      let feed = try await feeds.show([bought], to: server)
+      let cursor = try await feeds.read(feed, of: server).cursor
+      _ = try await feeds.show([refunded], to: server)
+      let told = try await feeds.read(feed, after: cursor, of: server).entries.filter { $0.known == .revoked }
+      #expect(told.map(\.keep) == [true] && told.map(\.product.description) == [feeds.issue(0)])
+      let ended = try await read(license(feed, of: server)).ended
+      #expect(ended.first { $0.product.description == feeds.issue(0) }?.keep == true)
+      #expect(ended.first { $0.product.description == FeedTests.subscription }?.because == "revoked")
+    }
+  }
+
   @Test("a license is given for the token of the device's own feed, and for nothing else")
   func refusals() async throws {
     try await ServerHarness.run { server in

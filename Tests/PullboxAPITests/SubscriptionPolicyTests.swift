@@ -8,7 +8,8 @@ struct SubscriptionPolicyTests {
   /// Each member other than it is unless said.
   private static let other = SubscriptionPolicy(
     keepsIssuesAfterLapse: false, latestIssueAtStart: false, backIssues: 1000, toleranceSeconds: 0,
-    servesInGrace: false, servesInBillingRetry: true, keepsIssuesOfUnrecoveredGrace: true)
+    servesInGrace: false, servesInBillingRetry: true, keepsIssuesOfUnrecoveredGrace: true,
+    keepsRevokedIssues: true)
 
   private func members(_ policy: SubscriptionPolicy) throws -> [String: String] {
     let text = String(decoding: try APIJSON.encode(policy), as: UTF8.self)
@@ -24,7 +25,7 @@ struct SubscriptionPolicyTests {
     // Written out, they are the policy of which nothing was said.
     let body = documented.map { "\"\($0.name)\":\($0.text)" }.joined(separator: ",")
     let written = try APIJSON.decode(SubscriptionPolicy.self, from: Array("{\(body)}".utf8))
-    #expect(try members(written).count == 7)
+    #expect(try members(written).count == 8)
     #expect(written.policy == SubscriptionPolicy().policy)
     #expect(SubscriptionPolicy().policy == PublicationPolicy.standard)
   }
@@ -43,6 +44,7 @@ struct SubscriptionPolicyTests {
     case .servesInGrace: expected.servesInGrace = false
     case .servesInBillingRetry: expected.servesInBillingRetry = true
     case .keepsIssuesOfUnrecoveredGrace: expected.keepsIssuesOfUnrecoveredGrace = true
+    case .keepsRevokedIssues: expected.keepsRevokedIssues = true
     }
     #expect(policy.policy == expected)
     #expect(expected != .standard)
@@ -55,7 +57,7 @@ struct SubscriptionPolicyTests {
     #expect(policy == Self.other)
     for (count, member) in SubscriptionPolicy.Member.allCases.enumerated() {
       policy.take(member, from: SubscriptionPolicy())
-      #expect(try members(policy).count == 6 - count)
+      #expect(try members(policy).count == 7 - count)
     }
   }
 }

@@ -44,7 +44,7 @@ package enum Eviction {
     }
   }
 
-  /// The fewest of `candidates`, in the order in which they go, whose sizes make up `missing`: what was taken back, and nobody can read, before
+  /// The fewest of `candidates`, in the order in which they go, whose sizes make up `missing`: what was taken back, and no reader sees, before
   /// all others; then sections that are fetched on demand before whole content, earlier versions before those that are read, then by when they were last opened, the longest ago first. Empty when all of
   /// them would not be enough.
   package static func plan(from candidates: [Candidate], toFree missing: ByteCount) -> Plan {

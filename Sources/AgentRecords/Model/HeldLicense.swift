@@ -5,7 +5,7 @@ package import PullboxAPI
 
 /// The license that this device holds: what it says at a time, and when another is wanted. Pure.
 package struct HeldLicense: Hashable, Sendable {
-  /// As it was signed.
+  /// The license as it was signed.
   package let text: String
   package let license: License
   /// The products that it lists.
@@ -31,16 +31,18 @@ package struct HeldLicense: Hashable, Sendable {
     ended = Set(license.ended.map(\.product))
   }
 
+  /// Whether the server has told otherwise of a product since: then another one is wanted.
+  package func isOvertaken(by known: [ProductIdentifier: KnownOwnership]) -> Bool {
+    known.contains { $0.value.isOwned != owned.contains($0.key) }
+  }
+
   /// Whether it answers at that time.
   package func isGood(at now: Timestamp) -> Bool { now < license.expires }
 
-  /// The part of its life behind which another is asked for, at the latest; devices differ in it, so that they do not all ask at once.
-  package static func renewal(jitter: Double) -> Double { 0.5 - 0.1 * min(max(jitter, 0), 1) }
-
-  /// When another one is to be asked for. `jitter` is from 0 to 1.
+  /// When another one is to be asked for: when half of its life is over, and up to a tenth of it earlier, by `jitter`, which is from 0 to 1, so
+  /// that not all devices ask at once.
   package func renewal(jitter: Double) -> Timestamp {
-    let life = (license.expires - license.issued).milliseconds
-    return license.issued + .milliseconds(Int64(Double(life) * Self.renewal(jitter: jitter)))
+    license.issued + (license.expires - license.issued) * (0.5 - 0.1 * min(max(jitter, 0), 1))
   }
 }
 
@@ -61,7 +63,7 @@ extension KnownOwnership {
 }
 
 extension ProductOwnership {
-  /// What this device can say about a product without asking anybody.
+  /// The answer that this device can give about a product without asking a service.
   ///
   /// - Parameters:
   ///   - known: the server's last word on the product; nil where it never told of it.
@@ -79,10 +81,10 @@ extension ProductOwnership {
     if let held {
       if !held.isGood(at: now) {
         reason = .licenseExpired
-      } else if (known?.isOwned == true) != isListed {
-        // The feed has told something since; the next license will say it too.
+      } else if known?.isOwned != true, isListed {
+        // The feed has told of its end since; the next license will say it too.
         reason = .newerThanLicense
-      } else if known?.isOwned != true, !isEnded, !held.license.isWhole {
+      } else if known?.isOwned == true ? !isListed : !isEnded && !held.license.isWhole {
         reason = .notInLicense
       }
     } else {

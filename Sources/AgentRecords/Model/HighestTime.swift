@@ -2,7 +2,7 @@ package import CoreTypes
 
 /// The time as it is at least, whatever the device's clock shows: what a license is measured by. Pure.
 ///
-/// It rests on what the delivery server signed last and on the time that passed since then while the machine ran, which nobody sets. Only
+/// It rests on what the delivery server signed last and on the time that passed since then while the machine ran, which no person sets. Only
 /// behind a restart of the machine is its clock asked, less what it was off by, and then it moves this time on and never back:
 ///
 /// ```swift
@@ -12,7 +12,7 @@ package import CoreTypes
 /// time.note(later)                         // saved, so that no restart goes back behind it
 /// ```
 package struct HighestTime: Hashable, Sendable {
-  /// What the device's clocks show at one moment.
+  /// The device's clocks as they show at one moment.
   package struct Reading: Hashable, Sendable {
     /// The clock that people set.
     package var wall: Timestamp
@@ -53,7 +53,7 @@ package struct HighestTime: Hashable, Sendable {
     self.offset = offset
   }
 
-  /// What has passed since ``highest`` was noted, at least. Behind a restart of the machine that is all since its start.
+  /// The time that has passed since ``highest`` was noted, at least. Behind a restart of the machine that is all since its start.
   private func passed(at reading: Reading) -> Duration {
     guard let boot, let there = reading.boot else { return .zero }
     return max(.zero, boot == there ? reading.uptime - uptime : reading.uptime)

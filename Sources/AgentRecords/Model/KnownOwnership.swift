@@ -11,7 +11,7 @@ package struct KnownOwnership: Hashable, Sendable {
   package var until: Timestamp?
   /// Since when it is known to stand so.
   package var asOf: Timestamp
-  /// Of what is not owned, whether the publisher leaves the content to those who have it.
+  /// Whether the publisher leaves the content to those who have it, where it is not owned any more.
   package var isKept = false
   /// Whether the server has content of it.
   package var isOffered = true

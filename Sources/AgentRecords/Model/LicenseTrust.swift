@@ -4,7 +4,7 @@ package import PullboxAPI
 /// The keys of one service by which its licenses count. Pure.
 ///
 /// The first keys that the service shows count, unless the configuration names some. From then on another key counts only by the word of
-/// one that does, so that whoever stands in the server's place later can sign nothing.
+/// one that does, so that a server which stands in the place of the first later can sign nothing.
 package struct LicenseTrust: Hashable, Sendable {
   /// Keys of one service, at most.
   package static let maximumKeys = 100

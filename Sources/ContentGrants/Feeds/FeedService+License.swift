@@ -9,14 +9,14 @@ import PullboxAPI
 import Synchronization
 
 extension FeedService {
-  /// What was found of a feed for a license.
+  /// The findings about a feed for a license.
   private struct LicenseFinding: Sendable {
     var products: LicensedProducts
     var customer: CustomerIdentifier?
     var unlocked: [TransactionKey: [ProductIdentifier: EntitlementRule]]
   }
 
-  /// What the feed's customer owns, signed for the device that has this key, with the public keys. Throws as
+  /// Signs what the feed's customer owns for the device that has this key, with the public keys. Throws as
   /// ``answer(token:device:after:waiting:)`` does.
   func license(
     token: String?, device: DeviceIdentifier, key: VerificationKey

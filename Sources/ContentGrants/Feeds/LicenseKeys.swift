@@ -3,10 +3,16 @@ import Crypto
 package import Database
 import DeliveryRecords
 import PullboxAPI
+package import ServiceRuntime
 
 /// The keys that licenses are signed with. They lie in the database, so that all servers of it have the same ones and a backup keeps them.
 /// Devices take the first that they see of a service, and go on to another only by the word of the one before.
 package struct LicenseKeys: Sendable {
+  /// The flag by which a server's program adds a key in place of serving.
+  package static let rotationOption = CommandOption.flag(
+    "rotate-license-key", environment: .none, key: .none,
+    help: "Add a key that licenses are signed with, which the one before endorses, and end")
+
   /// How long a new key waits before licenses are signed with it.
   package static let delay: Duration = .seconds(10)
 

@@ -62,5 +62,9 @@ struct LicensedProducts: Sendable {
 
 extension CatalogSnapshot {
   /// Whether the publisher leaves the product's content to those whose purchase was taken back.
-  func keepsRevoked(_ product: ProductIdentifier) -> Bool { self[product]?.product.keepRevoked == true }
+  func keepsRevoked(_ product: ProductIdentifier) -> Bool {
+    guard let product = self[product]?.product else { return false }
+    return product.keepRevoked == true
+      || product.publication.flatMap { policies[$0] }?.keepsRevokedIssues == true
+  }
 }

@@ -10,7 +10,7 @@ import SystemCalls
 // again or room is needed. The record says where it belongs, and is written first; the rename follows it, and is done by the next look at
 // the library where a crash came between.
 extension Library {
-  /// What ``settleWithdrawals()`` has done.
+  /// The outcome of ``settleWithdrawals()``.
   package struct Settled: Sendable {
     /// The items that stand otherwise now.
     package var changed: [LibraryItem] = []
@@ -74,7 +74,7 @@ extension Library {
     if let manifest = try manifest(of: record) { try settleExtension(of: manifest, at: readable) }
     if let own = try ownFiles(of: record) {
       do throws(SystemError) {
-        // A reader's own notes are nobody's to take.
+        // A reader's own notes are not the agent's to take.
         try moveForeignFiles(from: readable, to: "\(readable).others", beside: own)
       } catch {
         guard error.isUnreadable || error.isFileMissing else { throw error }

@@ -1,4 +1,5 @@
 import ContentDelivery
+import ContentGrants
 import PostgreSQLEngine
 public import ServiceRuntime
 
@@ -24,7 +25,7 @@ extension DeliveryConfiguration {
       .value(
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"
       ).example("/var/log/pullbox/access.log"),
-      TicketKeyRotation.option, TicketKeyRotation.delayOption, LicenseKeyRotation.option,
+      TicketKeyRotation.option, TicketKeyRotation.delayOption, LicenseKeys.rotationOption,
     ] + CommandOption.section("Addresses", addressOptions)
       + CommandOption.section("Catalog for readers' applications", catalogFeedOptions)
       + CommandOption.section("Database", databaseOptions)

@@ -1,4 +1,5 @@
 import ContentDelivery
+import ContentGrants
 import CoreTypes
 import Database
 import DeliveryRecords
@@ -13,7 +14,7 @@ extension DeliveryServer {
     DaemonCommand(flag: TicketKeyRotation.option.name) { invocation in
       await BlockingPool.shared.run { rotateTicketKey(invocation) }
     },
-    DaemonCommand(flag: LicenseKeyRotation.option.name) { invocation in
+    DaemonCommand(flag: LicenseKeys.rotationOption.name) { invocation in
       await BlockingPool.shared.run { LicenseKeyRotation.run(invocation) }
     },
     DaemonCommand(word: BackupCommands.backup) { await run($0, BackupCommands.runBackup) },

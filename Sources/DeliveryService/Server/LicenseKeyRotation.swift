@@ -9,10 +9,6 @@ import SystemCalls
 /// `pullbox-server --rotate-license-key`: adds a key that licenses are signed with, which the one before endorses. Servers that run sign with
 /// it ten seconds later, and devices go on to it when they renew.
 enum LicenseKeyRotation {
-  static let option = CommandOption.flag(
-    "rotate-license-key", environment: .none, key: .none,
-    help: "Add a key that licenses are signed with, which the one before endorses, and end")
-
   /// Prints the new key's number. Needs the state directory, or the database, that `--state` and `--database` name, or the file of
   /// `--config`. Blocks.
   static func run(_ invocation: DaemonInvocation<DeliveryConfiguration>) -> ExitCode {

@@ -128,7 +128,7 @@ extension ArrivalFollower {
     listings.wakeUp.signal()
   }
 
-  /// What the entries tell of transactions. One whose subscription has merely ended was not taken back.
+  /// Returns what the entries tell of transactions. One whose subscription has merely ended was not taken back.
   private func revocations(in entries: [FeedEntry]) -> [TransactionIdentifier: Timestamp?] {
     let ownership = downloads.steps.library.ownership
     var told: [TransactionIdentifier: Timestamp?] = [:]

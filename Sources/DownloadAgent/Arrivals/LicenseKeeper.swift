@@ -95,6 +95,8 @@ actor LicenseKeeper {
     guard let text else { return }
     do {
       held = try HeldLicense(text, trusting: trust, device: terms.device, key: terms.deviceKey)
+      // That process may have ended before it asked for the next.
+      isWanted = held?.isOvertaken(by: library.ownership.all) ?? true
     } catch {
       log.info("the license that was kept does not count here", ["reason": LogValue(error)])
     }
@@ -183,7 +185,7 @@ actor LicenseKeeper {
     for item in changed { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
   }
 
-  /// What this device can say of the product; it asks nobody. Throws what the database throws.
+  /// Says what this device knows of the product; it asks no service. Throws what the database throws.
   func ownership(of product: ProductIdentifier) async throws -> ProductOwnership {
     let now = await noteTime()
     let items = try await library.items().filter { $0.product == product }

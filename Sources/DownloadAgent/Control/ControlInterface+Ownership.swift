@@ -4,7 +4,7 @@ import PullboxAPI
 import PullboxAPIServer
 
 extension ControlInterface {
-  /// Adds the answers to whether products are owned. They ask nobody. The one about a product knows every product: of one that it never
+  /// Adds the answers to whether products are owned. They ask no service. The one about a product knows every product: of one that it never
   /// heard of it says that nothing was bought.
   func addOwnership(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/ownership") { _, _ in

@@ -2,7 +2,7 @@ public import Commerce
 public import CoreTypes
 
 /// `GET /v1/library/{product}/ownership` of the agent: because of what a product is owned, until when, and when that was heard. It asks
-/// nobody.
+/// no service.
 public struct ProductOwnership: Codable, Hashable, Sendable {
   /// Whether the answer rests on a license.
   public enum Verification: String, Codable, Sendable, CaseIterable {
@@ -18,9 +18,10 @@ public struct ProductOwnership: Codable, Hashable, Sendable {
     case noLicense = "no-license"
     /// The server was not heard for as long as the license was good.
     case licenseExpired = "license-expired"
-    /// The server has told something of the product since it signed the license.
+    /// The license says that it is owned, and the server has told of its end since.
     case newerThanLicense = "newer-than-license"
-    /// The license has no room for all products, and not for this one.
+    /// The license does not list it: the server has told of it since, or it is a consumable, which no license lists, or the license has no
+    /// room for all products.
     case notInLicense = "not-in-license"
   }
 
@@ -72,7 +73,7 @@ public struct ProductOwnership: Codable, Hashable, Sendable {
   }
 }
 
-/// `GET /v1/ownership` of the agent: all that the delivery server has told of, without asking anybody.
+/// `GET /v1/ownership` of the agent: all that the delivery server has told of, without asking a service.
 public struct OwnershipResponse: Codable, Sendable {
   /// By product: what is owned, and what was.
   public var products: [ProductOwnership]

@@ -3,7 +3,7 @@ public import CoreTypes
 public import Crypto
 import Receipts
 
-/// What a customer owns, signed by the delivery server for one device: `GET /v1/license` has it as a compact JWS (RFC 7515, Ed25519). A
+/// The products that a customer owns, signed by the delivery server for one device: `GET /v1/license` has it as a compact JWS (RFC 7515, Ed25519). A
 /// device that holds one answers without a network until ``expires``.
 ///
 /// ```swift
@@ -61,7 +61,7 @@ public struct License: Codable, Hashable, Sendable {
   public var kind: String
   /// Says which one it is: 22 characters of base64url.
   public var serial: String
-  /// The service's name for the customer, which it gives to nobody else; absent for one who has bought nothing.
+  /// The service's name for the customer, which it uses nowhere else; absent for one who has bought nothing.
   public var customer: String?
   /// The device that it is for.
   public var device: DeviceIdentifier
@@ -122,7 +122,7 @@ public struct License: Codable, Hashable, Sendable {
     self = read
   }
 
-  /// Why it is no license, whoever signed it; nil for one that is well formed.
+  /// Why it is no license, whichever key signed it; nil for one that is well formed.
   private var fault: String? {
     guard kind == Self.kind else { return "it is a \(kind)" }
     guard (1...64).contains(serial.utf8.count) else { return "its serial is not 1 to 64 bytes" }
@@ -154,7 +154,7 @@ public struct LicenseKey: Codable, Hashable, Sendable {
     self.endorsement = endorsement
   }
 
-  /// What the key before signs.
+  /// The statement that the key before signs.
   struct Statement: Codable, Hashable, Sendable {
     static let kind = "license-key"
     static let maximumLength = 1024
@@ -197,7 +197,7 @@ public struct LicenseKeysResponse: Codable, Sendable {
 public struct LicenseResponse: Codable, Sendable {
   /// A ``License`` as it was signed.
   public var license: String
-  /// As `GET /v1/license/keys` has them.
+  /// The keys as `GET /v1/license/keys` has them.
   public var keys: [LicenseKey]
 
   /// Creates the document from its members.

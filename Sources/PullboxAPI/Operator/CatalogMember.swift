@@ -81,6 +81,7 @@ extension SubscriptionPolicy {
     case servesInGrace
     case servesInBillingRetry
     case keepsIssuesOfUnrecoveredGrace
+    case keepsRevokedIssues
   }
 
   /// Takes one member from another policy.
@@ -93,6 +94,7 @@ extension SubscriptionPolicy {
     case .servesInGrace: servesInGrace = other.servesInGrace
     case .servesInBillingRetry: servesInBillingRetry = other.servesInBillingRetry
     case .keepsIssuesOfUnrecoveredGrace: keepsIssuesOfUnrecoveredGrace = other.keepsIssuesOfUnrecoveredGrace
+    case .keepsRevokedIssues: keepsRevokedIssues = other.keepsRevokedIssues
     }
   }
 }

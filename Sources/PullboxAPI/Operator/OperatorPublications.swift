@@ -51,12 +51,14 @@ public struct SubscriptionPolicy: Codable, Hashable, Sendable {
   public var servesInBillingRetry: Bool?
   /// Whether issues of a grace that was never paid are open; false unless said.
   public var keepsIssuesOfUnrecoveredGrace: Bool?
+  /// Whether devices leave the content of issues to those who have it when they own it no more; false unless said.
+  public var keepsRevokedIssues: Bool?
 
   /// Creates the policy. What is nil gets its default.
   public init(
     keepsIssuesAfterLapse: Bool? = nil, latestIssueAtStart: Bool? = nil, backIssues: Int? = nil,
     toleranceSeconds: Int? = nil, servesInGrace: Bool? = nil, servesInBillingRetry: Bool? = nil,
-    keepsIssuesOfUnrecoveredGrace: Bool? = nil
+    keepsIssuesOfUnrecoveredGrace: Bool? = nil, keepsRevokedIssues: Bool? = nil
   ) {
     self.keepsIssuesAfterLapse = keepsIssuesAfterLapse
     self.latestIssueAtStart = latestIssueAtStart
@@ -65,6 +67,7 @@ public struct SubscriptionPolicy: Codable, Hashable, Sendable {
     self.servesInGrace = servesInGrace
     self.servesInBillingRetry = servesInBillingRetry
     self.keepsIssuesOfUnrecoveredGrace = keepsIssuesOfUnrecoveredGrace
+    self.keepsRevokedIssues = keepsRevokedIssues
   }
 
   /// The policy as the entitlement rules take it.
@@ -77,7 +80,8 @@ public struct SubscriptionPolicy: Codable, Hashable, Sendable {
       tolerance: toleranceSeconds.map { .seconds($0) } ?? standard.tolerance,
       servesInGrace: servesInGrace ?? standard.servesInGrace,
       servesInBillingRetry: servesInBillingRetry ?? standard.servesInBillingRetry,
-      keepsIssuesOfUnrecoveredGrace: keepsIssuesOfUnrecoveredGrace ?? standard.keepsIssuesOfUnrecoveredGrace)
+      keepsIssuesOfUnrecoveredGrace: keepsIssuesOfUnrecoveredGrace ?? standard.keepsIssuesOfUnrecoveredGrace,
+      keepsRevokedIssues: keepsRevokedIssues ?? standard.keepsRevokedIssues)
   }
 }
 

@@ -3,7 +3,7 @@ import CoreTypes
 public import PullboxAPI
 import PullboxAPIClient
 
-/// What this device knows, and whether the delivery server has signed it for this device: StoreKit's `VerificationResult`.
+/// A value that this device knows, and whether the delivery server has signed it for this device: StoreKit's `VerificationResult`.
 ///
 /// ```swift
 /// switch try await AppStore.ownership(of: product) {
@@ -18,7 +18,7 @@ public enum VerificationResult<Value: Sendable>: Sendable {
   /// This device has heard so, and no license says it now, for that reason.
   case unverified(Value, ProductOwnership.UnverifiedReason)
 
-  /// What is known, verified or not.
+  /// The value, verified or not.
   public var value: Value {
     switch self {
     case .verified(let value), .unverified(let value, _): value
@@ -39,7 +39,7 @@ public enum VerificationResult<Value: Sendable>: Sendable {
 extension VerificationResult: Equatable where Value: Equatable {}
 
 extension VerificationResult where Value == ProductOwnership {
-  /// As the agent answers.
+  /// Takes the agent's answer.
   public init(_ ownership: ProductOwnership) {
     switch ownership.verification {
     case .verified: self = .verified(ownership)
@@ -49,7 +49,7 @@ extension VerificationResult where Value == ProductOwnership {
 }
 
 extension AppStore {
-  /// Because of what a product is owned, until when, and when that was heard. The agent asks nobody: without a network it answers by the
+  /// Because of what a product is owned, until when, and when that was heard. The agent asks no service: without a network it answers by the
   /// license of this device. Throws `APICallError`.
   public static func ownership(
     of product: ProductIdentifier, from agent: AgentClient? = nil
@@ -64,7 +64,7 @@ extension AppStore {
 }
 
 extension AgentClient {
-  /// What this device can say of the product, also of one that it never heard of.
+  /// Says what this device knows of the product, also of one that it never heard of.
   public func ownership(of product: ProductIdentifier) async throws(APICallError) -> ProductOwnership {
     try await api.get("/v1/library/\(product)/ownership")
   }

@@ -57,7 +57,7 @@ enum LibraryCommand: Command {
 
   /// `present, pinned`, `damaged`, `taken back`, `left`, `moved away, not owned`: the state, whether it is still owned, and whether
   /// it is kept when room is made.
-  private static func state(_ item: LibraryItem) -> String {
+  static func state(_ item: LibraryItem) -> String {
     let state =
       if item.withdrawn == true { "moved away" } else if item.rolledBack == true, item.state == .present {
         item.left == true ? "left" : "taken back"

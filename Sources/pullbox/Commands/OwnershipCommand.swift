@@ -5,14 +5,14 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
-/// `ownership ID`: because of what a product is owned, until when, and when that was heard; asks nobody.
+/// `ownership ID`: because of what a product is owned, until when, and when that was heard; asks no service.
 enum OwnershipCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
     "ownership", summary: "Show because of what a product is owned, and until when, without a network",
     discussion: """
       The agent answers by the license that the server has signed for this device, and \
-      asks nobody. Exit code 3: it is not owned. Exit code 4: it is as far as this \
+      asks no service. Exit code 3: it is not owned. Exit code 4: it is as far as this \
       device has heard, and no license says so now.
       """,
     operands: [.inLibrary()])
@@ -51,8 +51,8 @@ enum OwnershipCommand: Command {
     switch reason {
     case .noLicense: "this device has no license yet; it comes when the server is heard"
     case .licenseExpired: "the license of this device is over; another comes when the server is heard"
-    case .newerThanLicense: "the server has told of it since it signed the license of this device"
-    case .notInLicense: "the license of this device has no room for it"
+    case .newerThanLicense: "the server has taken it back since it signed the license of this device"
+    case .notInLicense: "the license of this device does not list it"
     }
   }
 }

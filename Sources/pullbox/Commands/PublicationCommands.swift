@@ -59,6 +59,7 @@ enum PublicationsCommand: Command {
       ("servesInGrace", policy.servesInGrace?.description),
       ("servesInBillingRetry", policy.servesInBillingRetry?.description),
       ("keepsIssuesOfUnrecoveredGrace", policy.keepsIssuesOfUnrecoveredGrace?.description),
+      ("keepsRevokedIssues", policy.keepsRevokedIssues?.description),
     ]
     return members.compactMap { name, value in value.map { "\(name) \($0)" } }.joined(separator: ", ")
   }

@@ -245,7 +245,7 @@ struct LicenseTests {
 }
 
 extension AgentHarness {
-  /// What was saved of the time is of another start of the machine.
+  /// Lets the time that was saved be of another start of the machine.
   fileprivate func forgetBoot() throws {
     let database = try AgentDatabase(path: directory.path("state/agent.sqlite"))
     defer { database.close() }

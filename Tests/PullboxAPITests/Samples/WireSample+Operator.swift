@@ -180,6 +180,7 @@ extension WireSample {
       "backIssues": 3,
       "keepsIssuesAfterLapse": true,
       "keepsIssuesOfUnrecoveredGrace": false,
+      "keepsRevokedIssues": true,
       "latestIssueAtStart": true,
       "servesInBillingRetry": false,
       "servesInGrace": true,
