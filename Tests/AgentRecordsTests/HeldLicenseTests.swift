@@ -121,6 +121,22 @@ struct HeldLicenseTests {
     #expect(!over.owned && over.because == "closed-by-lapse" && over.verification == .verified)
   }
 
+  @Test("it is overtaken where the server has told of more, or of an end, and by nothing else")
+  func overtaken() throws {
+    let held = try hold(license())
+    var known = KnownOwnership.listed(in: held.license, at: Self.start)
+    #expect(!held.isOvertaken(by: known) && !held.isOvertaken(by: [:]))
+    known[unknown] = KnownOwnership(isOwned: false, because: "revoked", until: nil, asOf: Self.start)
+    #expect(!held.isOvertaken(by: known))
+    known[unknown]?.isOwned = true
+    #expect(held.isOvertaken(by: known))
+    known[unknown] = nil
+    known[bought]?.isOwned = false
+    #expect(held.isOvertaken(by: known))
+    let more = KnownOwnership(isOwned: true, because: "purchased", until: nil, asOf: Self.start)
+    #expect(answer(unknown, known: more, held: held).reason == .notInLicense)
+  }
+
   @Test("a revocation that was heard behind the license says no, and so does what it never listed")
   func revoked() throws {
     let held = try hold(license())

@@ -2,6 +2,7 @@ import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
+import Crypto
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
@@ -198,6 +199,46 @@ struct LibraryWithdrawalTests {
       let room = try removable() ?? .zero
       #expect((room >= .mebibytes(2)) == isRemovable, "\(kind)")
     }
+  }
+
+  @Test("what a license lists counts once it is saved, all of it or nothing, and moves what it says")
+  func licensed() async throws {
+    struct Full: Error {}
+    let fixture = try LibraryFixture()
+    try await fixture.place(package)
+    try await hear(.issueAvailable, fixture.library)
+    let license = License(
+      serial: "s", device: try #require(DeviceIdentifier("d")), deviceKey: SigningKey().verificationKey,
+      issued: LibraryFixture.now, expires: LibraryFixture.now + .seconds(86_400), owned: [],
+      ended: [License.Ended(product: product, because: "closed-by-lapse")])
+    await #expect(throws: Full.self) {
+      _ = try await fixture.library.noteLicensed(license) { _ in throw Full() }
+    }
+    #expect(fixture.library.ownership[product]?.isOwned == true)
+    let database = fixture.database
+    let changed = try await fixture.library.noteLicensed(license) { news in
+      try database.save(
+        license: "text", of: "service", keys: [license.deviceKey], time: HighestTime(), news)
+    }
+    #expect(changed.map(\.because) == ["closed-by-lapse"])
+    #expect(try database.ownership()[product]?.isOwned == false)
+    #expect(try database.licenseText(of: "service") == "text")
+    #expect(await fixture.library.settleWithdrawals().changed.map(\.withdrawn) == [true])
+    // Told again it changes nothing, and is saved with nothing of ownership.
+    let again = try await fixture.library.noteLicensed(license) { news in #expect(news.isEmpty) }
+    #expect(again.isEmpty)
+  }
+
+  @Test("what was taken back is removed as anything else, and leaves nothing behind")
+  func removed() async throws {
+    let fixture = try LibraryFixture()
+    try await fixture.place(package)
+    try await hear(.revoked, fixture.library)
+    _ = await fixture.library.settleWithdrawals()
+    #expect(try await fixture.library.remove(product).count == 1)
+    #expect(try await fixture.library.items().isEmpty)
+    #expect(try !isThere("\(fixture.paths.withdrawn)/\(product)"))
+    #expect(try !isThere(FileSystem.parent(of: fixture.path(package))))
   }
 
   @Test("a library whose records are lost knows what was taken back, and gives it back")

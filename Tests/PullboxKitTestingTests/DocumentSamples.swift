@@ -38,6 +38,15 @@ enum DocumentSamples {
     }
   }
 
+  static func ownership(_ product: Product) async throws {
+    switch try await AppStore.ownership(of: product.id) {
+    case .verified(let ownership) where ownership.owned: unlock(product.id, until: ownership.until)
+    case .verified: offerAgain()
+    case .unverified(_, .licenseExpired): say("Connect once, to go on reading")
+    case .unverified(let ownership, _): if ownership.owned { unlock(product.id, until: ownership.until) }
+    }
+  }
+
   static func restore() async throws {
     let plan = try await AppStore.plan()
     say("\(plan.missing.count) issues, \(plan.length)")

@@ -84,7 +84,8 @@ extension Library {
       let plan = Eviction.plan(from: candidates, toFree: missing)
       var kept: [LibraryRecord] = []
       for record in plan.records {
-        let isKnown = try ownFiles(of: record) != nil
+        // What was taken back has none of theirs.
+        let isKnown = record.isWithdrawn ? true : try ownFiles(of: record) != nil
         if !isKnown { kept.append(record) } else if try !canBeLookedAt(record) { kept.append(record) }
       }
       if kept.isEmpty { return plan }

@@ -205,6 +205,45 @@ struct LicenseTests {
     }
   }
 
+  @Test(
+    "agents that are killed while they renew, move out and move back leave what the server said to the next")
+  func killed() async throws {
+    try await server.open { [server, harness, package] url in
+      try await run(at: url) { agent in
+        server.tell(try entry())
+        _ = try await agent.ended()
+        #expect(try harness.placed(package))
+      }
+      let sent = server.state.current.sent.count
+      for turn in 0..<10 {
+        server.tell(try entry(turn % 2 == 0 ? .revoked : .reinstated))
+        let licenses = server.state.current.asked.count { $0 == "GET /v1/license" }
+        let feeds = server.state.current.asked.count { $0 == "GET /v1/feed" }
+        try await harness.run(until: .killed, server: url, arrivals: .latest) {
+          // Some end behind the question to the feed, others behind that for a license, and a while later.
+          if turn % 4 < 2 {
+            try await server.asked("GET /v1/feed", times: feeds + 1)
+          } else {
+            try await server.asked("GET /v1/license", times: licenses + 1)
+          }
+          try await Task.sleep(for: .milliseconds(2 * turn))
+        }
+        let isBack = turn % 2 == 1
+        guard turn > 5 else { continue }
+        // The next one ends what they began.
+        try await run(at: url, isFirst: false) { _ in
+          let answer = try await ownership {
+            $0.owned == isBack && $0.verification == .verified
+              && $0.content == (isBack ? .present : .withdrawn)
+          }
+          #expect(answer.reason == nil)
+          #expect(try harness.placed(package) == isBack)
+        }
+      }
+      #expect(server.state.current.sent.count == sent)
+    }
+  }
+
   @Test("a server without licenses is asked no more for a day, and what was heard is said without one")
   func none() async throws {
     server.change { $0.licenseKeys = [] }

@@ -115,10 +115,11 @@ final class AgentHarness: Sendable {
 
   /// Runs an agent that ends as `end` says once `body` has returned.
   func run(
-    until end: End, server: String, _ body: @escaping @Sendable () async throws -> Void
+    until end: End, server: String, arrivals: ArrivalPolicy = .nothing,
+    _ body: @escaping @Sendable () async throws -> Void
   ) async throws {
     guard end == .killed else {
-      return try await run(server: server) { _ in try await body() }
+      return try await run(server: server, configure: { $0.arrivals = arrivals }) { _ in try await body() }
     }
     let ready = directory.path("ready")
     _ = try FileSystem.removeFile(ready)
@@ -127,7 +128,8 @@ final class AgentHarness: Sendable {
       executable,
       [
         "--state", directory.path("state"), "--server", server, "--store", server, "--account-token-file",
-        directory.path("account-token"), "--socket", socket, "--poll-interval", "1", "--arrivals", "none",
+        directory.path("account-token"), "--socket", socket, "--poll-interval", "1", "--arrivals",
+        arrivals.rawValue,
         "--ready-file", ready,
       ], environment: ChildProcess.inheritedEnvironment, output: directory.path("agent.log"))
     do {
