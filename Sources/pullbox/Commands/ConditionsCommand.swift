@@ -35,12 +35,14 @@ enum ConditionsReport {
     let conditions = TextTable(
       columns: [
         .name("CONDITION"), .text("STATE"), .text("SOURCE"), .text("SINCE"), .text("HOLDS"),
+        .sentence("PASSED BY"),
       ],
       rows: answer.conditions.map { condition in
         let origin = [condition.device, condition.source.map { "by \($0)" }].compactMap { $0 }
         return [
           condition.name.rawValue, state(of: condition), origin.joined(separator: ", "),
           condition.since.map(LocalTime.text) ?? "", holds(of: condition),
+          condition.rule == .wait ? passage(of: condition.name) : "",
         ]
       })
     let sources = TextTable(
@@ -50,6 +52,15 @@ enum ConditionsReport {
       })
     return conditions.lines(width: width)
       + (answer.sources.isEmpty ? [] : [""] + sources.lines(width: width))
+  }
+
+  /// The options of `resume` by which a download passes the condition; empty for one that none passes.
+  static func passage(of name: MachineConditionName) -> String {
+    switch name {
+    case .metered, .batteryLow, .onBattery, .powerSaver, .busy: "--now, --ignore \(name.rawValue)"
+    case .portal: "--ignore portal"
+    case .offline, .sleep: ""
+    }
   }
 
   private static func state(of condition: MachineConditionStatus) -> String {

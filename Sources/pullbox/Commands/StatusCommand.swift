@@ -122,8 +122,10 @@ enum StatusReport {
         condition.device, condition.source.map { "by \($0)" },
         condition.since.map { "since \(LocalTime.text($0))" },
       ].compactMap { $0 }.joined(separator: ", ")
-      let holds = condition.holds == 0 ? "" : ": \(CountText.of(condition.holds, "download")) waiting"
-      return "\(condition.name.rawValue) (\(origin))\(holds)"
+      guard condition.holds > 0 else { return "\(condition.name.rawValue) (\(origin))" }
+      let passage = ConditionsReport.passage(of: condition.name)
+      return "\(condition.name.rawValue) (\(origin)): \(CountText.of(condition.holds, "download")) waiting"
+        + (passage.isEmpty ? "" : ", passed by 'pullbox resume' with \(passage)")
     }.joined(separator: "; ")
   }
 

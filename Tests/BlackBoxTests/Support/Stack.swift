@@ -137,9 +137,12 @@ actor Stack {
         [
           "--state", directory.path(state ?? "agent"), "--server", serverProxy.url, "--store", storeProxy.url,
           "--account-token-file", token.path, "--socket", agentSocket, "--poll-interval", "1",
-        ], name: part.rawValue, in: directory, environment: environment)
+        ], name: part.rawValue, in: directory, environment: Self.ownMachine.merging(environment) { $1 })
     }
   }
+
+  /// A test tells its agent's conditions itself: the machine that it runs on may have a battery.
+  private static let ownMachine = ["PULLBOX_CONDITION_SOURCES": "none"]
 
   private var signingStoreArguments: [String] {
     guard options.signsData else { return [] }
@@ -189,7 +192,7 @@ actor Stack {
         "--state", directory.path(name), "--server", serverProxy.url, "--store", storeProxy.url,
         "--account-token-file", token.path, "--socket", directory.path("\(name).sock"), "--poll-interval",
         "1",
-      ], name: name, in: directory)
+      ], name: name, in: directory, environment: Self.ownMachine)
   }
 
   /// SIGKILL to another device's agent.

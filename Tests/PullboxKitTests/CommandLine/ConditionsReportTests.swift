@@ -53,9 +53,9 @@ struct ConditionsReportTests {
           ConditionSourceStatus(name: "PSI", state: .absent, error: "there is none"),
         ]), width: nil)
     #expect(lines[1].hasPrefix("metered") && lines[1].contains("wwan0, by NetworkManager"))
-    #expect(lines[1].hasSuffix("2 downloads"))
+    #expect(lines[1].contains("2 downloads") && lines[1].hasSuffix("--now, --ignore metered"))
     #expect(lines[2].contains("no, 80 %"))
-    #expect(lines[3].contains("unknown") && lines[3].hasSuffix("ignored"))
+    #expect(lines[3].contains("unknown") && lines[3].contains("ignored"))
     #expect(lines.last?.contains("absent") == true && lines.last?.hasSuffix("there is none") == true)
   }
 
@@ -72,6 +72,8 @@ struct ConditionsReportTests {
     ]
     let row = StatusReport.rows(of: status, updates: nil).first { $0.0 == "conditions" }
     #expect(row?.1.hasPrefix("metered (wwan0, by NetworkManager, since ") == true)
-    #expect(row?.1.hasSuffix("): 2 downloads waiting") == true)
+    #expect(
+      row?.1.hasSuffix("): 2 downloads waiting, passed by 'pullbox resume' with --now, --ignore metered")
+        == true)
   }
 }
