@@ -66,9 +66,11 @@ struct DocumentedShapeTests {
       text: "{account,publication?,subscriptions,issues:[{listing,owned,subscribedUntil?}],next?}",
       type: "AgentPublicationResponse"),
     Shape(
-      page: "agent.md", text: "{product, quantity?, applicationUsername?, shown?, optIn?, session?}",
+      page: "agent.md", text: "{product, quantity?, applicationUsername?, shown?, optIn?, session?, ignore?}",
       type: "AgentPurchaseRequest"),
     Shape(page: "agent.md", text: "{account,preview?,listing?}", type: "AgentCodePreview"),
+    Shape(page: "agent.md", text: "{name, source, device?, since}", type: "DownloadCondition"),
+    Shape(page: "agent.md", text: "{name, by?}", type: "IgnoredCondition"),
     Shape(page: "agent.md", text: "{product,kind,terms?,start?}", type: "CodePreview"),
     Shape(page: "agent.md", text: "{payment,period,payments,price?}", type: "CodeTerms"),
     Shape(page: "agent.md", text: "{autoRenew?, product?, acceptPrice?}", type: "SubscriptionChange"),

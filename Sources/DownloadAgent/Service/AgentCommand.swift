@@ -98,8 +98,9 @@ public enum AgentCommand {
         help: "Downloads wait while the network wants a log-in, as the system says, or that is ignored"
       ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
       CommandOption.value(
-        "battery-level", "PERCENT", fallback: "20",
-        help: "Downloads wait while less is left in the battery that the machine runs on; 0 for never"
+        "battery-level", "N", fallback: "20",
+        help:
+          "Downloads wait while less percent are left in the battery that the machine runs on; 0 for never"
       ).appliedAtReload(),
       CommandOption.value(
         "on-battery", "RULE", fallback: "ignore",

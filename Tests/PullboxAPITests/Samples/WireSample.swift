@@ -82,6 +82,14 @@ struct WireWords: Sendable, CustomTestStringConvertible {
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
     WireWords(DownloadUrgency.self, ["now", "normal", "background"]),
     WireWords(
+      MachineConditionName.self,
+      [
+        "metered", "portal", "offline", "battery-low", "on-battery", "power-saver", "sleep", "busy",
+      ]),
+    WireWords(MachineConditionStatus.State.self, ["yes", "no", "unknown"]),
+    WireWords(ConditionSourceStatus.State.self, ["speaks", "silent", "absent"]),
+    WireWords(ConditionRule.self, ["wait", "ignore"]),
+    WireWords(
       Approval.State.self, ["waiting", "approved", "done", "declined", "refused", "expired"]),
     WireWords(
       OperatorConfiguration.Setting.Origin.self, ["default", "file", "environment", "option"]),
