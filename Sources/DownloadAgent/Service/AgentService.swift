@@ -379,22 +379,6 @@ public final class AgentService: Service {
     await BlockingPool.shared.run { [database] in database.close() }
   }
 
-  /// A connection that asks for the agent's name; nil where none is configured. Where the machine cannot have one, the log says so once, and
-  /// the agent is as without it.
-  private static func connection(
-    to choice: AgentBusChoice?, _ environment: [String: String], log: Log
-  ) -> BusConnection? {
-    guard let choice, choice != .nothing else { return nil }
-    do throws(BusError) {
-      return try BusConnection.open(
-        choice == .system ? .system : .session, environment: environment,
-        configuration: BusConfiguration(service: BusContract.name))
-    } catch {
-      log.info("the agent is on no bus", ["reason": LogValue(error)])
-      return nil
-    }
-  }
-
   /// The device's identity and the agent's records, with what the configuration asks to be made anew.
   /// `mayBegin` says that whatever lies at the library's path is the library from now on, since a rebuild was
   /// asked for. Blocks.
