@@ -249,6 +249,8 @@ let services: [Target] = [
       "Crypto", "CoreTypes",
     ]),
   .target(
+    name: "DesktopService", dependencies: ["MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
+  .target(
     name: "PullboxDoctor",
     dependencies: [
       "PullboxKit", "PullboxAPI", "PullboxAPIClient", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
@@ -261,6 +263,8 @@ let executables: [Target] = [
     name: "pullbox-server", dependencies: ["DeliveryService", "ServiceRuntime", "SystemCalls", "CJemalloc"]),
   .executableTarget(name: "pullbox-agent", dependencies: ["DownloadAgent", "ServiceRuntime"]),
   .executableTarget(name: "pullbox-sandbox", dependencies: ["SandboxStore", "ServiceRuntime"]),
+  .executableTarget(
+    name: "pullbox-desktop", dependencies: ["DesktopService", "ServiceRuntime", "SystemCalls"]),
   .executableTarget(
     name: "pullbox",
     dependencies: [
@@ -556,6 +560,12 @@ let tests: [Target] = [
       "PullboxTesting",
     ]),
   .testTarget(
+    name: "DesktopServiceTests",
+    dependencies: [
+      "DesktopService", "MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes", "PullboxTesting",
+      "pullbox-desktop",
+    ]),
+  .testTarget(
     name: "PullboxDoctorTests",
     dependencies: [
       "PullboxDoctor", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer", "Commerce",
@@ -567,7 +577,8 @@ let tests: [Target] = [
       "PullboxAPI", "MessageBus", "HTTPClient", "HTTPServer", "Commerce", "Receipts", "SystemCalls", "Crypto",
       "CoreTypes",
       "PullboxTesting",
-      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "Reader", "OneScreen",
+      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-desktop", "pullbox-sandbox", "Reader",
+      "OneScreen",
     ]),
 ]
 
@@ -578,6 +589,7 @@ let package = Package(
     .executable(name: "pullbox-server", targets: ["pullbox-server"]),
     .executable(name: "pullbox-agent", targets: ["pullbox-agent"]),
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
+    .executable(name: "pullbox-desktop", targets: ["pullbox-desktop"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
     .library(name: "PullboxKitTesting", targets: ["PullboxKitTesting"]),
   ],

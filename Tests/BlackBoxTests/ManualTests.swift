@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Manual pages and completions, made by the executables")
 struct ManualTests {
-  private static let programs = ["pullbox", "pullbox-agent", "pullbox-sandbox", "pullbox-server"]
+  private static let programs = [
+    "pullbox", "pullbox-agent", "pullbox-desktop", "pullbox-sandbox", "pullbox-server",
+  ]
 
   private func bash(
     _ script: String, _ arguments: [String] = [], in directory: TemporaryDirectory
@@ -19,7 +21,7 @@ struct ManualTests {
     let outcome = try await bash(
       """
       export SOURCE_DATE_EPOCH=1795327805
-      page=$2/page.$([ "${1##*/}" = pullbox ] && echo 1 || echo 8)
+      page=$2/page.$(case ${1##*/} in pullbox | pullbox-desktop) echo 1 ;; *) echo 8 ;; esac)
       "$1" --help=man >"$page" || exit 1
       ! command -v man >/dev/null || man --warnings -l "$page" 2>&1 >/dev/null
       ! command -v mandoc >/dev/null || mandoc -T lint "$page"

@@ -19,7 +19,7 @@ struct StandardOutputTests {
 
   @Test(
     "every program says the version that all of them share",
-    arguments: ["pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox"])
+    arguments: ["pullbox", "pullbox-server", "pullbox-agent", "pullbox-desktop", "pullbox-sandbox"])
   func version(program: String) async throws {
     let outcome = try await Executables.run(
       Executables.path(program), ["--version"], in: try TemporaryDirectory())

@@ -109,7 +109,7 @@ with_progress() {
 }
 
 # What users run, and Debian packages hold.
-programs=(pullbox pullbox-server pullbox-agent pullbox-sandbox)
+programs=(pullbox pullbox-server pullbox-agent pullbox-sandbox pullbox-desktop)
 
 # build [PRODUCT...]: builds these products, or everything but the tests.
 build() {

@@ -22,7 +22,8 @@ struct ManualPage {
 
   /// The pages that refer to each other, with their sections.
   private static let pages = [
-    ("pullbox", "1"), ("pullbox-agent", "8"), ("pullbox-sandbox", "8"), ("pullbox-server", "8"),
+    ("pullbox", "1"), ("pullbox-agent", "8"), ("pullbox-desktop", "1"), ("pullbox-sandbox", "8"),
+    ("pullbox-server", "8"),
   ]
 
   /// The section of the manual: 8 for a daemon, which is told by `--config`.

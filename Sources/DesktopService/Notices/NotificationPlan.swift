@@ -1,0 +1,236 @@
+/// Decides which notices stand on the desktop: one for each subject, replaced and not stacked, more than three new issues as one, none while a
+/// presentation is not to be disturbed, and none that no longer holds. Pure: an edge sends what it answers.
+public struct NotificationPlan: Sendable {
+  /// Something that has happened.
+  public enum Event: Hashable, Sendable {
+    /// An issue came by itself.
+    case issueReady(product: String, title: String, cover: String?)
+    /// A correction came by itself.
+    case correctionReady(product: String, title: String, cover: String?)
+    /// A product is on this device no more.
+    case removed(product: String)
+    /// A product was opened, here or elsewhere.
+    case opened(product: String)
+    /// A download is so now; `now` is a time of one clock, in seconds.
+    case download(DownloadFacts, now: Double)
+    /// A purchase is so now.
+    case transaction(id: String, title: String, reason: String, step: String)
+    /// A subscription ends or has ended.
+    case subscription(product: String, title: String, hasEnded: Bool)
+    /// A subscription is to have another price.
+    case newPrice(product: String, title: String, price: String, needsConsent: Bool)
+    /// A presentation begins or ends.
+    case inhibited(Bool)
+    /// A person, or the desktop, has closed the notice.
+    case closed(Notice.Subject)
+    /// A question that a link asks.
+    case asked(Notice)
+    /// The agent is gone: what waited on it is not known any more.
+    case agentGone
+  }
+
+  /// The part of a download that counts here.
+  public struct DownloadFacts: Hashable, Sendable {
+    /// The download.
+    public var id: String
+    /// The product.
+    public var product: String
+    /// Its title, or the product where it has none.
+    public var title: String
+    /// The agent's words `state` and `reason`.
+    public var state: String
+    /// Why.
+    public var reason: String
+    /// Whether it brings a section to what is there.
+    public var isSection: Bool
+
+    /// Facts from their parts.
+    public init(
+      id: String, product: String, title: String, state: String, reason: String, isSection: Bool = false
+    ) {
+      self.id = id
+      self.product = product
+      self.title = title
+      self.state = state
+      self.reason = reason
+      self.isSection = isSection
+    }
+  }
+
+  /// A change of what stands on the desktop.
+  public enum Change: Hashable, Sendable {
+    /// The notice is shown, in place of the one of its subject.
+    case show(Notice)
+    /// The notice of the subject is closed.
+    case close(Notice.Subject)
+  }
+
+  /// More issues than this are one notice.
+  static let maximumSingle = 3
+  /// A download that takes less, in seconds, is not told of when it is here.
+  static let leastDuration = 60.0
+  /// Notices and downloads that are remembered at most.
+  static let bound = 256
+
+  private let words: NoticeWords
+  private var isInhibited = false
+  /// The notices that hold, by subject; shown unless a presentation holds them back.
+  private var notices: [Notice.Subject: Notice] = [:]
+  /// The products that came and were not looked at, in the order in which they came.
+  private var arrived: [String] = []
+  private var titles: [String: String] = [:]
+  /// The subjects that stand on the desktop.
+  private var shown: [Notice.Subject: Notice] = [:]
+  /// When downloads were first seen under way.
+  private var begun: [String: Double] = [:]
+  /// The reason for which each download waits, so that a notice that was closed does not come back with each change.
+  private var waiting: [String: String] = [:]
+  /// The purchases that wait for an approval.
+  private var awaiting: Set<String> = []
+
+  /// A plan without notices.
+  public init(words: NoticeWords) { self.words = words }
+
+  /// Takes in what has happened. Returns what changes on the desktop, closings first.
+  public mutating func handle(_ event: Event) -> [Change] {
+    switch event {
+    case .issueReady(let product, let title, let cover): arrive(product, title, cover, words.issueReady)
+    case .correctionReady(let product, let title, let cover):
+      arrive(product, title, cover, words.correctionReady)
+    case .removed(let product), .opened(let product): forget(product)
+    case .download(let download, let now): process(download, at: now)
+    case .transaction(let id, let title, let reason, let step): process(id, title, reason, step)
+    case .subscription(let product, let title, let hasEnded):
+      put(
+        Notice(
+          .subscription(product), Notice.text(title),
+          hasEnded ? words.subscriptionEnded : words.subscriptionEnds))
+    case .newPrice(let product, let title, let price, let needsConsent):
+      put(
+        Notice(
+          .subscription(product), Notice.text(title),
+          words.newPrice(Notice.quoted(price), consent: needsConsent), isQuestion: needsConsent))
+    case .inhibited(let isInhibited): self.isInhibited = isInhibited
+    case .closed(let subject): close(subject)
+    case .asked(let notice): put(notice)
+    case .agentGone:
+      notices = notices.filter { if case .download = $0.key { false } else { true } }
+      begun = [:]
+      waiting = [:]
+    }
+    return changes()
+  }
+
+  /// The difference between what holds and what stands there.
+  private mutating func changes() -> [Change] {
+    let wanted = wanted
+    guard !isInhibited else {
+      // What was there before stays until it no longer holds.
+      let gone = shown.keys.filter { wanted[$0] == nil }
+      for subject in gone { shown[subject] = nil }
+      return gone.sorted().map { .close($0) }
+    }
+    let gone = shown.keys.filter { wanted[$0] == nil }.sorted()
+    let new = wanted.filter { shown[$0.key] != $0.value }.sorted { $0.key < $1.key }
+    shown = wanted
+    return gone.map { .close($0) } + new.map { .show($0.value) }
+  }
+
+  private var wanted: [Notice.Subject: Notice] {
+    guard arrived.count > Self.maximumSingle else { return notices }
+    var wanted = notices
+    for product in arrived { wanted[.product(product)] = nil }
+    let names = arrived.compactMap { titles[$0] }
+    let listed = names.suffix(Self.maximumSingle).reversed().map { Notice.quoted($0) }
+    wanted[.products] = Notice(
+      .products, words.manyReady(arrived.count), listed.joined(separator: ", ") + ", …",
+      actions: [.later])
+    return wanted
+  }
+
+  private mutating func put(_ notice: Notice) {
+    guard notices[notice.subject] != nil || notices.count < Self.bound else { return }
+    notices[notice.subject] = notice
+  }
+
+  private mutating func arrive(_ product: String, _ title: String, _ cover: String?, _ words: String) {
+    guard arrived.count < Self.bound || arrived.contains(product) else { return }
+    if !arrived.contains(product) { arrived.append(product) }
+    titles[product] = title
+    put(
+      Notice(
+        .product(product), Notice.text(title), words, cover: cover,
+        actions: [.read(product: product), .later]))
+  }
+
+  private mutating func forget(_ product: String) {
+    arrived.removeAll { $0 == product }
+    titles[product] = nil
+    notices[.product(product)] = nil
+  }
+
+  private mutating func close(_ subject: Notice.Subject) {
+    // It stands there no more; a closing of it would be one of another notice.
+    shown[subject] = nil
+    if subject == .products {
+      for product in arrived { notices[.product(product)] = nil }
+      arrived = []
+      titles = [:]
+    } else if case .product(let product) = subject {
+      forget(product)
+    } else {
+      notices[subject] = nil
+    }
+  }
+
+  private mutating func process(_ download: DownloadFacts, at now: Double) {
+    guard !download.isSection else { return }
+    let subject = Notice.Subject.download(download.id)
+    if download.state == "active", begun[download.id] == nil, begun.count < Self.bound {
+      begun[download.id] = now
+    }
+    guard download.state == "waiting", let (body, action) = wait(download) else {
+      notices[subject] = nil
+      waiting[download.id] = nil
+      if download.state == "finished" || download.state == "cancelled" || download.state == "failed" {
+        let duration = begun.removeValue(forKey: download.id).map { now - $0 } ?? 0
+        if download.state == "finished", duration >= Self.leastDuration, !arrived.contains(download.product) {
+          arrive(download.product, download.title, nil, words.downloaded)
+        }
+      }
+      return
+    }
+    // A person who has closed it is not told again while it waits for the same.
+    let notice = Notice(subject, Notice.text(download.title), body, actions: [action, .later])
+    guard waiting[download.id] != download.reason, waiting.count < Self.bound else { return }
+    waiting[download.id] = download.reason
+    put(notice)
+  }
+
+  /// The words for what a person can change, and how; nil where only time or the network helps.
+  private func wait(_ download: DownloadFacts) -> (String, Notice.Action)? {
+    switch download.reason {
+    case "insufficient-space": (words.waitsForRoom, .makeRoom)
+    case "outside-window", "budget-spent", "metered", "battery-low", "power-saver":
+      (words.waitsForLimits, .downloadAnyway(download: download.id))
+    default: nil
+    }
+  }
+
+  private mutating func process(_ id: String, _ title: String, _ reason: String, _ step: String) {
+    let subject = Notice.Subject.transaction(id)
+    let title = Notice.text(title)
+    switch (reason, step) {
+    case ("awaiting-approval", _):
+      guard awaiting.count < Self.bound, awaiting.insert(id).inserted else { return }
+      put(Notice(subject, title, words.awaitsApproval))
+    case ("payment-failed", _):
+      awaiting.remove(id)
+      put(Notice(subject, title, words.paymentDeclined))
+    default:
+      guard awaiting.remove(id) != nil else { return }
+      notices[subject] = nil
+      if step != "failed" { put(Notice(subject, title, words.approved)) }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+internal import MessageBus
+
+/// The agent on one bus, as the desktop needs it: a few properties of each object, kept up with its signals.
+actor AgentFollower {
+  static let agent: BusName = "com.pullbox.Agent1"
+  static let root: BusPath = "/com/pullbox/Agent1"
+  static let agentInterface: BusInterface = "com.pullbox.Agent1"
+  private static let prefix = "com.pullbox.Agent1."
+
+  /// A piece of news for the session.
+  enum News: Sendable {
+    case plan(NotificationPlan.Event)
+    case progress(id: String, (verified: UInt64, total: UInt64)?)
+    case gone
+  }
+
+  /// The part of a product of the library that is kept.
+  struct Item: Sendable {
+    var path: BusPath
+    var title: String
+    var cover: String?
+    var lastOpened: Int
+  }
+
+  nonisolated let bus: BusConnection
+  private let now: @Sendable () -> Double
+  private(set) var items: [String: Item] = [:]
+  private var downloads: [BusPath: [String: BusValue]] = [:]
+  private var transactions: [BusPath: [String: BusValue]] = [:]
+  private(set) var isThere = false
+  private(set) var isInhibited = false
+
+  /// The properties that are kept of downloads and transactions.
+  private static let kept: Set<String> = [
+    "Id", "Product", "Title", "State", "Reason", "Step", "BytesVerified", "BytesTotal", "Section",
+  ]
+  private static let bound = 1024
+
+  init(on bus: BusConnection, now: @escaping @Sendable () -> Double) {
+    self.bus = bus
+    self.now = now
+  }
+
+  /// Follows the agent for as long as the connection lives. It is not started for that.
+  func follow(_ take: @Sendable (News) async -> Void) async {
+    for await news in bus.subscribe(BusMatch(sender: Self.agent, .signals(below: Self.root))) {
+      switch news {
+      case .appeared, .missed:
+        isThere = true
+        for event in await load() { await take(event) }
+      case .vanished:
+        guard isThere else { continue }
+        (isThere, isInhibited, items, downloads, transactions) = (false, false, [:], [:], [:])
+        await take(.gone)
+      case .signal(let signal):
+        for event in await process(signal) { await take(event) }
+      case .refused: return
+      }
+    }
+  }
+
+  private func load() async -> [News] {
+    let call = BusMethodCall(
+      "GetManagedObjects", of: .objectManager, at: Self.root, destination: Self.agent)
+    guard let answer = try? await bus.call(call), case .dictionary(_, _, let entries)? = answer.first else {
+      return []
+    }
+    (items, downloads, transactions) = ([:], [:], [:])
+    var news: [News] = []
+    for entry in entries {
+      guard let path = entry.key.objectPath else { continue }
+      news += add(path, entry.value)
+    }
+    if let inhibited = try? await bus.property(
+      "Inhibited", of: Self.agentInterface, at: Self.root, destination: Self.agent)
+    {
+      isInhibited = inhibited.flag ?? false
+      news.append(.plan(.inhibited(isInhibited)))
+    }
+    return news + (await newPrices())
+  }
+
+  /// The subscriptions that are to have another price, which has not been agreed to.
+  private func newPrices() async -> [News] {
+    let call = BusMethodCall("Subscriptions", of: Self.agentInterface, at: Self.root, destination: Self.agent)
+    // A store that cannot be reached says nothing of prices; the next change asks again.
+    guard let answer = try? await bus.call(call) else { return [] }
+    return (answer.first?.elements ?? []).compactMap { value in
+      guard let product = value["product"]?.text, let price = value["newPrice"]?.text,
+        value["accepted"]?.flag != true
+      else { return nil }
+      return .plan(
+        .newPrice(
+          product: product, title: title(of: product), price: price,
+          needsConsent: value["needsConsent"]?.flag ?? false))
+    }
+  }
+
+  func title(of product: String) -> String { items[product]?.title ?? product }
+
+  private func process(_ signal: BusSignal) async -> [News] {
+    let arguments = signal.arguments
+    switch signal.member {
+    case "PropertiesChanged":
+      guard arguments.count == 3, let changed = arguments[1].members else { return [] }
+      if signal.path == Self.root {
+        guard let inhibited = changed["Inhibited"]?.flag else { return [] }
+        isInhibited = inhibited
+        return [.plan(.inhibited(inhibited))]
+      }
+      return change(signal.path, arguments[0].text ?? "", changed)
+    case "InterfacesAdded":
+      guard arguments.count == 2, let path = arguments[0].objectPath else { return [] }
+      return add(path, arguments[1])
+    case "InterfacesRemoved":
+      guard let path = arguments.first?.objectPath else { return [] }
+      return remove(path)
+    case "IssueReady", "CorrectionReady":
+      guard arguments.count == 2, let product = arguments[1].text else { return [] }
+      let item = items[product]
+      let event: NotificationPlan.Event =
+        signal.member == "IssueReady"
+        ? .issueReady(product: product, title: title(of: product), cover: item?.cover)
+        : .correctionReady(product: product, title: title(of: product), cover: item?.cover)
+      return [.plan(event)]
+    case "OwnershipChanged":
+      guard arguments.count == 3, let product = arguments[0].text else { return [] }
+      let kind = arguments[1].text
+      guard kind == "subscription-ending" || kind == "subscription-ended" else { return await newPrices() }
+      let event = NotificationPlan.Event.subscription(
+        product: product, title: title(of: product), hasEnded: kind == "subscription-ended")
+      return [.plan(event)]
+    default: return []
+    }
+  }
+
+  private func add(_ path: BusPath, _ interfaces: BusValue) -> [News] {
+    var news: [News] = []
+    for (name, properties) in interfaces.members ?? [:] {
+      news += change(path, name, properties.members ?? [:])
+    }
+    return news
+  }
+
+  private func change(_ path: BusPath, _ interface: String, _ changed: [String: BusValue]) -> [News] {
+    switch interface {
+    case Self.prefix + "Download":
+      guard downloads[path] != nil || downloads.count < Self.bound else { return [] }
+      let all = (downloads[path] ?? [:]).merging(changed.filter { Self.kept.contains($0.key) }) { $1 }
+      downloads[path] = all
+      return download(all)
+    case Self.prefix + "Transaction":
+      guard transactions[path] != nil || transactions.count < Self.bound else { return [] }
+      let all = (transactions[path] ?? [:]).merging(changed.filter { Self.kept.contains($0.key) }) { $1 }
+      transactions[path] = all
+      guard let id = all["Id"]?.text else { return [] }
+      return [
+        .plan(
+          .transaction(
+            id: id, title: Self.title(all), reason: all["Reason"]?.text ?? "", step: all["Step"]?.text ?? ""))
+      ]
+    case Self.prefix + "LibraryItem": return item(path, changed)
+    default: return []
+    }
+  }
+
+  private static func title(_ properties: [String: BusValue]) -> String {
+    let title = properties["Title"]?.text ?? ""
+    return title.isEmpty ? properties["Product"]?.text ?? "" : title
+  }
+
+  private func download(_ all: [String: BusValue]) -> [News] {
+    guard let id = all["Id"]?.text, let product = all["Product"]?.text, let state = all["State"]?.text else {
+      return []
+    }
+    let facts = NotificationPlan.DownloadFacts(
+      id: id, product: product, title: Self.title(all), state: state, reason: all["Reason"]?.text ?? "",
+      isSection: all["Section"]?.text?.isEmpty == false)
+    let bytes = (
+      verified: UInt64(clamping: all["BytesVerified"]?.number ?? 0),
+      total: UInt64(clamping: all["BytesTotal"]?.number ?? 0)
+    )
+    return [.plan(.download(facts, now: now())), .progress(id: id, state == "active" ? bytes : nil)]
+  }
+
+  private func item(_ path: BusPath, _ changed: [String: BusValue]) -> [News] {
+    guard let product = path.identifier(below: "/com/pullbox/Agent1/library"),
+      items[product] != nil || items.count < Self.bound
+    else { return [] }
+    var item = items[product] ?? Item(path: path, title: product, cover: nil, lastOpened: 0)
+    for name in ["Title", "ProductTitle"] {
+      if let text = changed[name]?.text, !text.isEmpty { item.title = text }
+    }
+    if let cover = changed["Cover"]?.text { item.cover = cover.isEmpty ? nil : cover }
+    var news: [News] = []
+    if let opened = changed["LastOpened"]?.number {
+      if items[product] != nil, opened > item.lastOpened { news.append(.plan(.opened(product: product))) }
+      item.lastOpened = opened
+    }
+    items[product] = item
+    return news
+  }
+
+  private func remove(_ path: BusPath) -> [News] {
+    if let product = path.identifier(below: "/com/pullbox/Agent1/library") {
+      items[product] = nil
+      return [.plan(.removed(product: product))]
+    }
+    transactions[path] = nil
+    guard let gone = downloads.removeValue(forKey: path), let id = gone["Id"]?.text else { return [] }
+    return [.progress(id: id, nil)]
+  }
+
+  // MARK: asking
+
+  /// Calls a method of the agent, for which its user may be asked for a password.
+  nonisolated func call(
+    _ member: String, _ interface: BusInterface, _ path: BusPath, _ arguments: [BusValue] = []
+  ) async throws(BusError) -> [BusValue] {
+    var call = BusMethodCall(
+      member, of: interface, at: path, destination: Self.agent, arguments: arguments)
+    call.mayAsk = true
+    return try await bus.call(call, timeout: .seconds(600))
+  }
+}

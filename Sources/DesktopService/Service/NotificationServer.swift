@@ -1,0 +1,114 @@
+internal import MessageBus
+
+/// The desktop's notifications (`org.freedesktop.Notifications`, Desktop Notifications Specification 1.2).
+actor NotificationServer {
+  static let name: BusName = "org.freedesktop.Notifications"
+  private static let path: BusPath = "/org/freedesktop/Notifications"
+  private static let interface: BusInterface = "org.freedesktop.Notifications"
+  /// The identifier of the program's `.desktop` file and of its icon.
+  static let application = "com.pullbox.Desktop"
+
+  /// The answer of a person, or of the server, to a notice.
+  enum Answer: Hashable, Sendable {
+    /// An action was chosen.
+    case chosen(Notice.Action)
+    /// The notice is gone.
+    case closed(Notice.Subject)
+    /// The server, and with it all notices, has gone.
+    case gone([Notice.Subject])
+  }
+
+  private let bus: BusConnection
+  private let words: NoticeWords
+  private var numbers: [Notice.Subject: UInt32] = [:]
+  private var shown: [UInt32: Notice] = [:]
+  private var readsMarkup = false
+
+  init(on bus: BusConnection, words: NoticeWords) {
+    self.bus = bus
+    self.words = words
+  }
+
+  /// The server's answers, for as long as the connection lives.
+  func follow(_ take: @Sendable (Answer) async -> Void) async {
+    for await news in bus.subscribe(BusMatch(sender: Self.name, .signals(interface: Self.interface))) {
+      switch news {
+      case .appeared: await readCapabilities()
+      case .vanished:
+        let subjects = numbers.keys.sorted()
+        (numbers, shown) = ([:], [:])
+        if !subjects.isEmpty { await take(.gone(subjects)) }
+      case .signal(let signal):
+        guard let number = signal.arguments.first?.number.flatMap(UInt32.init(exactly:)),
+          let notice = shown[number]
+        else { continue }
+        switch signal.member {
+        case "NotificationClosed":
+          forget(number)
+          await take(.closed(notice.subject))
+        case "ActionInvoked":
+          guard signal.arguments.count == 2, let action = Self.action(signal.arguments[1].text, of: notice)
+          else { continue }
+          await take(.chosen(action))
+        default: continue
+        }
+      case .missed, .refused: continue
+      }
+    }
+  }
+
+  private func forget(_ number: UInt32) {
+    guard let notice = shown.removeValue(forKey: number) else { return }
+    if numbers[notice.subject] == number { numbers[notice.subject] = nil }
+  }
+
+  private static func action(_ key: String?, of notice: Notice) -> Notice.Action? {
+    if key == "default" { return notice.actions.first }
+    return notice.actions.enumerated().first { "\($0.offset)" == key }?.element
+  }
+
+  private func readCapabilities() async {
+    let call = BusMethodCall(
+      "GetCapabilities", of: Self.interface, at: Self.path, destination: Self.name)
+    guard let answer = try? await bus.call(call) else { return }
+    readsMarkup = (answer.first?.elements ?? []).contains(.string("body-markup"))
+  }
+
+  /// Shows a notice in the place of the one of its subject. Throws ``BusError`` where there is no such server.
+  func show(_ notice: Notice) async throws(BusError) {
+    var actions: [String] = []
+    if let first = notice.actions.first { actions += ["default", words.label(first)] }
+    for (index, action) in notice.actions.enumerated() { actions += ["\(index)", words.label(action)] }
+    var hints: [String: BusValue] = [
+      "desktop-entry": .string(Self.application), "urgency": .byte(1),
+      "category": .string("transfer"),
+    ]
+    if let cover = notice.cover { hints["image-path"] = .string(cover) }
+    let body = readsMarkup ? Notice.escaped(notice.body) : notice.body
+    let call = BusMethodCall(
+      "Notify", of: Self.interface, at: Self.path, destination: Self.name,
+      arguments: [
+        .string("Pullbox"), .uint32(numbers[notice.subject] ?? 0), .string(Self.application),
+        .string(notice.summary), .string(body), .strings(actions), .properties(hints),
+        .int32(notice.isQuestion ? 0 : -1),
+      ])
+    let answer = try await bus.call(call)
+    guard case .uint32(let number)? = answer.first else {
+      throw BusError(.malformed, "the desktop gave a notice no number")
+    }
+    if let old = numbers[notice.subject] { shown[old] = nil }
+    numbers[notice.subject] = number
+    shown[number] = notice
+  }
+
+  /// Closes the notice of the subject, if it is there.
+  func close(_ subject: Notice.Subject) async {
+    guard let number = numbers[subject] else { return }
+    forget(number)
+    let call = BusMethodCall(
+      "CloseNotification", of: Self.interface, at: Self.path, destination: Self.name,
+      arguments: [.uint32(number)])
+    // One that is closed already is as good.
+    _ = try? await bus.call(call)
+  }
+}

@@ -1,0 +1,212 @@
+import CoreTypes
+import MessageBus
+import PullboxTesting
+import ServiceRuntime
+import SystemCalls
+import Testing
+
+@testable import DesktopService
+
+/// A service of a test on the bus: its calls are read one after another.
+private final class StandIn: Sendable {
+  let bus: BusConnection
+  private let answers: @Sendable (BusRequest) -> [BusValue]?
+  let calls: AsyncStream<BusRequest>
+  private let continuation: AsyncStream<BusRequest>.Continuation
+
+  init(
+    _ name: BusName, on daemon: PrivateBus, answering answers: @escaping @Sendable (BusRequest) -> [BusValue]?
+  ) throws {
+    bus = try BusConnection.open(
+      .address(daemon.address), configuration: BusConfiguration(service: name))
+    self.answers = answers
+    (calls, continuation) = AsyncStream.makeStream()
+  }
+
+  func run() async {
+    while let request = await bus.nextRequest() {
+      if let answer = answers(request) {
+        request.answer.reply(answer)
+      } else {
+        request.answer.refuse("org.freedesktop.DBus.Error.UnknownMethod", "no")
+      }
+      continuation.yield(request)
+    }
+    continuation.finish()
+  }
+
+  func ready() async { for await state in bus.states() where state.ownsService { return } }
+}
+
+/// The whole program on a bus of the test's own, with an agent and a desktop that stand in.
+@Suite(
+  .serialized, .timeLimit(.minutes(5)),
+  .enabled(if: PrivateBus.isAvailable, "this machine has no dbus-daemon"))
+struct DesktopSessionTests {
+  private static let product = "com.example.heroes"
+  private static let item: BusPath = "/com/pullbox/Agent1/library/com_2eexample_2eheroes"
+
+  private static func agent(_ request: BusRequest) -> [BusValue]? {
+    switch request.member {
+    case "GetManagedObjects":
+      let properties: BusValue = .properties([
+        "Title": .string("<b>Heroes</b> & Co"), "ProductTitle": .string(""), "Cover": .string("/c.png"),
+        "LastOpened": .int64(0), "Path": .string("/l/heroes"),
+      ])
+      let interfaces: BusValue = .dictionary(
+        key: "s", value: "a{sv}",
+        [BusEntry(key: .string("com.pullbox.Agent1.LibraryItem"), value: properties)])
+      return [
+        .dictionary(key: "o", value: "a{sa{sv}}", [BusEntry(key: .path(item), value: interfaces)])
+      ]
+    case "Get": return [.variant(request.arguments[1].text == "Inhibited" ? .boolean(false) : .string("/l"))]
+    case "Subscriptions": return [.array(of: "a{sv}", [])]
+    case "Open": return [.string("/l/heroes")]
+    case "Offer":
+      return [
+        .properties([
+          "title": .string("Heroes"), "price": .string("2.99 EUR"), "shown": .string("2.99 EUR"),
+          "held": .boolean(false),
+        ])
+      ]
+    case "Buy": return [.path("/com/pullbox/Agent1/transactions/t")]
+    default: return nil
+    }
+  }
+
+  private static func desktop(_ request: BusRequest) -> [BusValue]? {
+    switch request.member {
+    case "GetCapabilities": [.strings(["actions", "body", "body-markup"])]
+    case "Notify": [.uint32(request.arguments[1].number == 0 ? 7 : UInt32(request.arguments[1].number ?? 0))]
+    case "CloseNotification": []
+    default: nil
+    }
+  }
+
+  /// Runs the program between both, until `body` returns.
+  private func withDesktop(
+    _ body: (PrivateBus, StandIn, StandIn, Locked<[[[String]]]>) async throws -> Void
+  ) async throws {
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let agent = try StandIn(AgentFollower.agent, on: daemon, answering: Self.agent)
+    let desktop = try StandIn(NotificationServer.name, on: daemon, answering: Self.desktop)
+    let started = Locked<[[[String]]]>([])
+    // The machine's bus is another one, which never comes.
+    var environment = daemon.environment
+    environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=\(daemon.directory.path("none"))"
+    let session = try DesktopSession(
+      environment: environment,
+      launcher: ProgramLauncher { commands in
+        started.withLock { $0.append(commands) }
+        return true
+      }, log: Log(level: .error))
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { await agent.run() }
+      group.addTask { await desktop.run() }
+      await agent.ready()
+      await desktop.ready()
+      group.addTask { try await session.run() }
+      try await body(daemon, agent, desktop, started)
+      await session.stop()
+      agent.bus.close()
+      desktop.bus.close()
+    }
+    await daemon.stop()
+  }
+
+  private func next(_ member: String, of standIn: StandIn) async throws -> BusRequest {
+    for await request in standIn.calls where request.member == member { return request }
+    throw CancellationError()
+  }
+
+  @Test("an issue comes as a notice with its cover, as text; Read opens page 1, and the notice goes")
+  func issue() async throws {
+    try await withDesktop { _, agent, desktop, started in
+      _ = try await next("GetCapabilities", of: desktop)
+      _ = try await next("Subscriptions", of: agent)
+      try agent.bus.send(
+        BusSignal(
+          "IssueReady", of: AgentFollower.agentInterface, at: AgentFollower.root,
+          arguments: [.path(Self.item), .string(Self.product)]))
+      let notice = try await next("Notify", of: desktop).arguments
+      #expect(notice[3] == .string("<b>Heroes</b> & Co"), "the summary is plain text")
+      #expect(notice[4] == .string("A new issue is here."))
+      #expect(notice[5] == .strings(["default", "Read", "0", "Read", "1", "Later"]))
+      #expect(notice[6]["image-path"]?.text == "/c.png" && notice[6]["urgency"]?.number == 1)
+      try desktop.bus.send(
+        BusSignal(
+          "ActionInvoked", of: "org.freedesktop.Notifications", at: "/org/freedesktop/Notifications",
+          arguments: [.uint32(7), .string("0")]))
+      _ = try await next("Open", of: agent)
+      _ = try await next("CloseNotification", of: desktop)
+      #expect(started.current == [[["pullbox", "open", Self.product, "1"], ["xdg-open", "/l/heroes"]]])
+    }
+  }
+
+  @Test(
+    "a link to buy asks with the price; it is bought by the button and by nothing else, at the price that was shown"
+  )
+  func link() async throws {
+    try await withDesktop { daemon, agent, desktop, _ in
+      _ = try await next("Subscriptions", of: agent)
+      try await DesktopSession.open(
+        links: ["pullbox:buy/\(Self.product)"], environment: daemon.environment)
+      let notice = try await next("Notify", of: desktop).arguments
+      #expect(notice[3] == .string("Heroes") && notice[4] == .string("Buy it for \u{2068}2.99 EUR\u{2069}?"))
+      #expect(notice[5] == .strings(["default", "Later", "0", "Later", "1", "Buy"]))
+      for key in ["default", "1"] {
+        try desktop.bus.send(
+          BusSignal(
+            "ActionInvoked", of: "org.freedesktop.Notifications", at: "/org/freedesktop/Notifications",
+            arguments: [.uint32(7), .string(key)]))
+      }
+      let bought = try await next("Buy", of: agent)
+      #expect(bought.arguments == [.string(Self.product), .properties(["shown": .string("2.99 EUR")])])
+      #expect(bought.mayAsk)
+    }
+  }
+
+  @Test("the shell finds titles of the library")
+  func search() async throws {
+    try await withDesktop { daemon, agent, _, _ in
+      _ = try await next("Subscriptions", of: agent)
+      let shell = try BusConnection.open(.address(daemon.address))
+      func ask(_ member: String, _ arguments: [BusValue]) async throws -> [BusValue] {
+        try await shell.call(
+          BusMethodCall(
+            member, of: "org.gnome.Shell.SearchProvider2", at: DesktopSession.searchPath,
+            destination: DesktopSession.busName, arguments: arguments))
+      }
+      let found = try await ask("GetInitialResultSet", [.strings(["heroes"])])
+      #expect(found == [.strings([Self.product])])
+      let metas = try await ask("GetResultMetas", [.strings([Self.product])])
+      #expect(metas.first?.elements?.first?["name"]?.text == "<b>Heroes</b> & Co")
+    }
+  }
+
+  @Test(
+    "dbusmock's notification daemon takes a notice",
+    .enabled(if: PrivateBus.hasMockServices, "this machine has no python3-dbusmock"))
+  func mock() async throws {
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let bus = try BusConnection.open(.address(daemon.address))
+    let mock = try #require(
+      try daemon.launch("python3", ["-m", "dbusmock", "--session", "--template", "notification_daemon"]))
+    for await news in bus.subscribe(BusMatch(sender: NotificationServer.name, .none)) {
+      if case .appeared = news { break }
+    }
+    let server = NotificationServer(on: bus, words: NoticeWords(locale: "de_DE.UTF-8"))
+    let long = Notice.text(String(repeating: "שלום <i>", count: 2000))
+    try await server.show(Notice(.product("a"), long, "b", actions: [.read(product: "a"), .later]))
+    try await server.show(Notice(.product("a"), "c", "b"))
+    await server.close(.product("a"))
+    bus.close()
+    await mock.process.killAndWait()
+    let log = String(decoding: try FileSystem.read(mock.output, upTo: .mebibytes(1)), as: UTF8.self)
+    #expect(log.contains("Notify \"Pullbox\" 0") && log.contains("Notify \"Pullbox\" 1"), "\(log)")
+    #expect(log.contains("CloseNotification 1") && log.contains("Lesen"))
+    await daemon.stop()
+  }
+}

@@ -1,0 +1,229 @@
+import Testing
+
+@testable import DesktopService
+
+@Suite("Which notices stand on the desktop")
+struct NotificationPlanTests {
+  private var plan = NotificationPlan(words: NoticeWords(locale: "C"))
+
+  private func facts(
+    _ state: String, _ reason: String, section: Bool = false
+  ) -> NotificationPlan.DownloadFacts {
+    .init(id: "d1", product: "p1", title: "Heroes", state: state, reason: reason, isSection: section)
+  }
+
+  private func subjects(_ changes: [NotificationPlan.Change]) -> [String] {
+    changes.map { change in
+      switch change {
+      case .show(let notice): "show \(notice.subject)"
+      case .close(let subject): "close \(subject)"
+      }
+    }
+  }
+
+  @Test("an issue is told once, with its cover and Read and Later, and goes when it is opened or removed")
+  func issues() {
+    var plan = plan
+    let changes = plan.handle(.issueReady(product: "p1", title: "Heroes 7", cover: "/c.png"))
+    guard case .show(let notice)? = changes.first else { return #expect(Bool(false)) }
+    #expect(notice.summary == "Heroes 7" && notice.cover == "/c.png")
+    #expect(notice.actions == [.read(product: "p1"), .later])
+    #expect(plan.handle(.issueReady(product: "p1", title: "Heroes 7", cover: "/c.png")).isEmpty)
+    let corrected = plan.handle(.correctionReady(product: "p1", title: "Heroes 7", cover: nil))
+    #expect(subjects(corrected) == ["show product(\"p1\")"], "it replaces the notice of its product")
+    #expect(plan.handle(.opened(product: "p1")) == [.close(.product("p1"))])
+    #expect(plan.handle(.removed(product: "p1")).isEmpty)
+  }
+
+  @Test("more than three issues are one notice, which goes as one")
+  func groups() {
+    var plan = plan
+    for number in 1...3 {
+      let changes = plan.handle(.issueReady(product: "p\(number)", title: "\(number)", cover: nil))
+      #expect(subjects(changes) == ["show product(\"p\(number)\")"])
+    }
+    let grouped = plan.handle(.issueReady(product: "p4", title: "4", cover: nil))
+    #expect(
+      subjects(grouped) == (1...3).map { "close product(\"p\($0)\")" } + ["show products"])
+    guard case .show(let notice)? = grouped.last else { return #expect(Bool(false)) }
+    #expect(notice.summary == "4 new issues are here")
+    #expect(plan.handle(.closed(.products)).isEmpty)
+    #expect(
+      subjects(plan.handle(.issueReady(product: "p9", title: "9", cover: nil))) == ["show product(\"p9\")"])
+  }
+
+  @Test("while a presentation is not to be disturbed nothing is shown; afterwards what still holds is")
+  func presentations() {
+    var plan = plan
+    #expect(plan.handle(.inhibited(true)).isEmpty)
+    #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)).isEmpty)
+    #expect(plan.handle(.issueReady(product: "p2", title: "2", cover: nil)).isEmpty)
+    #expect(plan.handle(.opened(product: "p1")).isEmpty)
+    #expect(subjects(plan.handle(.inhibited(false))) == ["show product(\"p2\")"])
+    #expect(plan.handle(.inhibited(true)).isEmpty)
+    #expect(plan.handle(.removed(product: "p2")) == [.close(.product("p2"))], "what is withdrawn is closed")
+  }
+
+  @Test(
+    "a download that waits for something that a person can change is told, and closed when it goes on",
+    arguments: [
+      ("insufficient-space", Notice.Action.makeRoom), ("budget-spent", .downloadAnyway(download: "d1")),
+      ("outside-window", .downloadAnyway(download: "d1")), ("metered", .downloadAnyway(download: "d1")),
+    ])
+  func waits(reason: String, action: Notice.Action) {
+    var plan = plan
+    guard case .show(let notice)? = plan.handle(.download(facts("waiting", reason), now: 0)).first else {
+      return #expect(Bool(false))
+    }
+    #expect(notice.actions == [action, .later])
+    #expect(plan.handle(.download(facts("waiting", reason), now: 1)).isEmpty)
+    #expect(plan.handle(.download(facts("active", "transferring"), now: 2)) == [.close(.download("d1"))])
+  }
+
+  @Test("a wait that a person has closed does not come back for the same reason, and does for another")
+  func closedWaits() {
+    var plan = plan
+    _ = plan.handle(.download(facts("waiting", "budget-spent"), now: 0))
+    #expect(plan.handle(.closed(.download("d1"))).isEmpty)
+    #expect(plan.handle(.download(facts("waiting", "budget-spent"), now: 1)).isEmpty)
+    #expect(
+      subjects(plan.handle(.download(facts("waiting", "insufficient-space"), now: 2)))
+        == ["show download(\"d1\")"])
+  }
+
+  @Test(
+    "nothing is told of waits for the network, of progress, of sections, and of what took less than a minute")
+  func silence() {
+    var plan = plan
+    for download in [
+      facts("waiting", "server-unreachable"), facts("active", "transferring"),
+      facts("waiting", "insufficient-space", section: true),
+    ] {
+      #expect(plan.handle(.download(download, now: 10)).isEmpty)
+    }
+    #expect(plan.handle(.download(facts("finished", "placed"), now: 69)).isEmpty)
+  }
+
+  @Test("what took a minute or more is told when it is here")
+  func longDownloads() {
+    var plan = plan
+    #expect(plan.handle(.download(facts("active", "transferring"), now: 10)).isEmpty)
+    #expect(
+      subjects(plan.handle(.download(facts("finished", "placed"), now: 70))) == ["show product(\"p1\")"])
+  }
+
+  @Test("an approval is waited for, and told when it is given; a declined payment is told")
+  func purchases() {
+    var plan = plan
+    func transaction(_ reason: String, _ step: String) -> NotificationPlan.Event {
+      .transaction(id: "t1", title: "Heroes", reason: reason, step: step)
+    }
+    #expect(plan.handle(transaction("", "delivering")).isEmpty)
+    #expect(
+      subjects(plan.handle(transaction("awaiting-approval", "observed"))) == ["show transaction(\"t1\")"])
+    #expect(plan.handle(transaction("awaiting-approval", "observed")).isEmpty)
+    guard case .show(let approved)? = plan.handle(transaction("", "delivering")).first else {
+      return #expect(Bool(false))
+    }
+    #expect(approved.body == "It was approved.")
+    guard case .show(let declined)? = plan.handle(transaction("payment-failed", "failed")).first else {
+      return #expect(Bool(false))
+    }
+    #expect(declined.body == "The payment was declined.")
+  }
+
+  @Test("a subscription's end and a new price are told")
+  func subscriptions() {
+    var plan = plan
+    #expect(
+      subjects(plan.handle(.subscription(product: "s", title: "S", hasEnded: false)))
+        == ["show subscription(\"s\")"])
+    guard
+      case .show(let notice)? = plan.handle(
+        .newPrice(product: "s", title: "S", price: "3.99 EUR", needsConsent: true)
+      ).first
+    else { return #expect(Bool(false)) }
+    #expect(notice.isQuestion && notice.body.contains("3.99 EUR"))
+  }
+
+  @Test("a thousand products, downloads and purchases are bounded")
+  func bounds() {
+    var plan = plan
+    for number in 0..<1000 {
+      _ = plan.handle(.issueReady(product: "p\(number)", title: "t", cover: nil))
+      _ = plan.handle(
+        .transaction(id: "t\(number)", title: "t", reason: "awaiting-approval", step: "observed"))
+    }
+    var shown = 0
+    for number in 0..<1000 where !plan.handle(.closed(.transaction("t\(number)"))).isEmpty { shown += 1 }
+    #expect(shown == 0)
+    #expect(plan.handle(.agentGone).isEmpty)
+  }
+}
+
+@Suite("The text of notices")
+struct NoticeTextTests {
+  @Test("a title is one line of text, whatever is in it")
+  func titles() {
+    #expect(Notice.text("a\nb\u{7}c\u{2028}d") == "a b c d")
+    #expect(Notice.text("<b>bold</b> & more") == "<b>bold</b> & more")
+    #expect(Notice.text("שלום") == "שלום")
+    #expect(Notice.text("a\u{202E}gpj.exe") == "agpj.exe")
+    #expect(Notice.quoted("שלום") == "\u{2068}שלום\u{2069}")
+  }
+
+  @Test("10,000 characters are cut, and so is a character of 10,000 marks")
+  func longTitles() {
+    let text = Notice.text(String(repeating: "x", count: 10_000))
+    #expect(text == String(repeating: "x", count: 200) + "…")
+    #expect(Notice.text("a" + String(repeating: "\u{301}", count: 10_000)).unicodeScalars.count == 8)
+  }
+
+  @Test("for a server that reads markup, text stays text")
+  func markup() {
+    #expect(Notice.escaped("<b>\"a\" & b</b>") == "&lt;b&gt;&quot;a&quot; &amp; b&lt;/b&gt;")
+  }
+
+  @Test("a link is one of three, and nothing else")
+  func links() {
+    #expect(PullboxLink("pullbox:buy/com.example.heroes") == .buy(product: "com.example.heroes"))
+    #expect(PullboxLink("PULLBOX://read/a-b_c.1") == .read(product: "a-b_c.1"))
+    #expect(PullboxLink("pullbox:restore") == .restore && PullboxLink("pullbox://restore/") == .restore)
+    for text in [
+      "", "pullbox:", "pullbox:buy", "pullbox:buy/", "pullbox:buy/a/b", "pullbox:buy/a?price=0",
+      "http://a/buy/b",
+      "pullbox:buy/../x y", "pullbox:buy/%61", "pullbox:delete/a",
+      "pullbox:buy/" + String(repeating: "a", count: 600),
+    ] {
+      #expect(PullboxLink(text) == nil, "\(text)")
+    }
+  }
+
+  @Test(
+    "titles are found by all words, in any case, with and without accents; those that begin so come first")
+  func search() {
+    var search = LibrarySearch()
+    search.replace(with: [
+      .init(product: "a", title: "The Heroes of Élan"), .init(product: "b", title: "Heroes 2"),
+      .init(product: "c", title: "Größe"),
+    ])
+    #expect(search.products(matching: ["HEROES"]) == ["b", "a"])
+    #expect(search.products(matching: ["heroes", "elan"]) == ["a"])
+    #expect(search.products(matching: ["grosse"]).isEmpty && search.products(matching: ["größe"]) == ["c"])
+    #expect(search.products(matching: ["heroes"], among: ["a"]) == ["a"])
+    #expect(search.products(matching: []).isEmpty && search.products(matching: [""]).isEmpty)
+  }
+
+  @Test("the bar is what runs together, in hundredths, and goes with the last download")
+  func progress() {
+    var progress = LauncherProgress()
+    let steps = [
+      progress.update("a", (verified: 0, total: 1000)), progress.update("a", (verified: 9, total: 1000)),
+      progress.update("a", (verified: 10, total: 1000)), progress.update("b", (verified: 500, total: 1000)),
+    ]
+    #expect(steps == [true, false, true, true])
+    #expect(progress.shown == 25 && progress.count == 2)
+    let ends = [progress.update("a", nil), progress.update("b", nil), progress.update("b", nil)]
+    #expect(ends == [true, true, false] && progress.shown == nil)
+  }
+}
