@@ -415,6 +415,9 @@ class ReadingProgress:
     locator: ReadingLocator | None = None
     position: str | None = None
     progression: float | None = None
+    # The version that was read, and the name of the page's file in it.
+    version: str | None = None
+    page_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

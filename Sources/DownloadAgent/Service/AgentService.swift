@@ -379,36 +379,6 @@ public final class AgentService: Service {
     await BlockingPool.shared.run { [database] in database.close() }
   }
 
-  /// The device's identity and the agent's records, with what the configuration asks to be made anew.
-  /// `mayBegin` says that whatever lies at the library's path is the library from now on, since a rebuild was
-  /// asked for. Blocks.
-  private static func openState(
-    _ configuration: AgentConfiguration, paths: StatePaths, operations: any FileOperations, log: Log,
-    at now: Timestamp
-  ) throws -> (identity: DeviceIdentity, database: AgentDatabase, mayBegin: Bool) {
-    let replaces = configuration.newIdentity == true
-    let isUsed = try AgentDatabase.isUsed(paths.database, operations)
-    if !replaces, isUsed { _ = try DeviceIdentity.load(from: paths.state, isExpected: true) }
-    if configuration.rebuild == true, isUsed {
-      let aside = try AgentDatabase.setAside(paths.database, "replaced", at: now, operations)
-      log.warning("the agent's records are made anew", ["kept": LogValue(aside)])
-    }
-    let opened = try AgentDatabase.open(paths.database, log: log, at: now, operations: operations)
-    let database = opened.database
-    let hadIdentity = try FileSystem.status(of: "\(paths.state)/device-key") != nil
-    let isRebuilt = configuration.rebuild == true
-    // The records of a device that was in use are gone: where its library is not there, it is to be waited for.
-    if opened.isNewAfterDamage || !isUsed && hadIdentity, !isRebuilt { try database.expect(.unknown) }
-    if replaces {
-      try database.forgetGrants()
-      try DeviceIdentity.setAside(in: paths.state, at: now)
-    }
-    let identity = try DeviceIdentity.load(from: paths.state, isExpected: isUsed && !replaces)
-    if replaces {
-      log.warning("the device has a new identity", ["device": LogValue("\(identity.identifier)")])
-    }
-    return (identity, database, isRebuilt)
-  }
   /// The longest answer of a service, manifests and content aside: enough for some 11,000 purchases. Reading an answer
   /// takes many times its length in memory.
   private static let maximumAnswer = ByteCount.mebibytes(3)
