@@ -3,6 +3,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
+import Glibc
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
@@ -299,5 +300,95 @@ struct LibraryWithdrawalTests {
       }
       #expect(index > 5)
     }
+  }
+
+  @Test("a move that fails at any step is tried again while the library lives, out as well as back")
+  func failures() async throws {
+    for isBack in [false, true] {
+      for number in [ENOSPC, EBUSY, EIO] {
+        var index = 0
+        while true {
+          let operations = FaultyFileOperations()
+          let fixture = try LibraryFixture(operations: operations)
+          try await fixture.place(package)
+          if isBack {
+            try await hear(.revoked, fixture.library)
+            _ = await fixture.library.settleWithdrawals()
+          }
+          try await hear(isBack ? .reinstated : .revoked, fixture.library)
+          operations.fail(call: operations.steps.count + index, number: number)
+          var changed = await fixture.library.settleWithdrawals().changed
+          let hasFailed = operations.failures > 0
+          let settled = await fixture.library.settleWithdrawals()
+          changed += settled.changed
+          #expect(!settled.isPending && !changed.isEmpty, "call \(index), errno \(number)")
+          let item = try #require(try await fixture.library.items().first)
+          #expect(item.withdrawn == (isBack ? nil : true), "call \(index), errno \(number)")
+          #expect(item.state == (isBack ? .present : .offline), "call \(index), errno \(number)")
+          #expect(try isThere(fixture.path(package)) == isBack && isThere(hidden(fixture)) == !isBack)
+          #expect(try await fixture.library.verify().map(\.state) == [.present], "call \(index)")
+          guard hasFailed else { break }
+          index += 1
+        }
+        #expect(index > 5)
+      }
+    }
+  }
+
+  @Test("a move that fails at the start takes nothing offline, and is tried again")
+  func failsAtStart() async throws {
+    let operations = FaultyFileOperations()
+    let fixture = try LibraryFixture(operations: operations)
+    try await fixture.place(package)
+    try await hear(.revoked, fixture.library)
+    operations.answer { call, _ in call == .rename ? ENOSPC : nil }
+    #expect(await fixture.library.settleWithdrawals().isPending)
+    fixture.library.close()
+    let library = Library(
+      paths: fixture.paths, database: fixture.database, operations: operations, log: Log(level: .error))
+    library.ownership.load(try fixture.database.ownership())
+    #expect(try library.look() == .online)
+    operations.answer(nil)
+    let settled = await library.settleWithdrawals()
+    #expect(settled.changed.map(\.withdrawn) == [true] && !settled.isPending)
+    #expect(try !isThere(fixture.path(package)))
+    library.close()
+  }
+
+  @Test(
+    "of content at both places the one that is as its manifest says stays, and what is revoked is not readable",
+    arguments: [true, false], [true, false])
+  func twoCopies(isRevoked: Bool, isHiddenWhole: Bool) async throws {
+    let fixture = try LibraryFixture()
+    let name = try #require(package.files.keys.first)
+    try await fixture.place(package)
+    try await hear(.revoked, fixture.library)
+    _ = await fixture.library.settleWithdrawals()
+    // It was fetched again before the move back had succeeded.
+    let record = try #require(try fixture.database.libraryRecords().first)
+    try fixture.database.setWithdrawn(false, of: record)
+    try FileSystem.createDirectories(fixture.path(package))
+    let bytes = try #require(package.files[name])
+    try DurableFile.write(bytes.span, to: fixture.path(package, name))
+    try fixture.flip(isHiddenWhole ? fixture.path(package, name) : "\(hidden(fixture))/\(name)", at: 10)
+    if !isRevoked { try await hear(.reinstated, fixture.library) }
+    let settled = await fixture.library.settleWithdrawals()
+    #expect(settled.changed.map(\.withdrawn) == [isRevoked ? true : nil] && !settled.isPending)
+    #expect(try isThere(fixture.path(package)) != isRevoked)
+    #expect(try isThere(hidden(fixture)) == isRevoked)
+    #expect(try await fixture.library.verify().map(\.state) == [.present])
+    #expect(await fixture.library.settleWithdrawals().changed.isEmpty)
+  }
+
+  @Test("what another program puts at the place of hidden content is no reason to move anything")
+  func foreignAtPlace() async throws {
+    let fixture = try LibraryFixture()
+    try await fixture.place(package)
+    try await hear(.revoked, fixture.library)
+    _ = await fixture.library.settleWithdrawals()
+    try FileSystem.createDirectories(fixture.path(package))
+    try DurableFile.write([1, 2, 3].span, to: fixture.path(package, "notes.txt"))
+    #expect(await fixture.library.settleWithdrawals().changed.isEmpty)
+    #expect(try isThere(fixture.path(package, "notes.txt")) && isThere(hidden(fixture)))
   }
 }

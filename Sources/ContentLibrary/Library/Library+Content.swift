@@ -79,9 +79,8 @@ extension Library {
   ) async throws -> LibraryItem {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
+      let record = try await readableRecord(of: manifest)
       let extended = try await BlockingPool.shared.run { [self] () -> LibraryRecord? in
-        try requireOnline()
-        let record = try readableRecord(of: manifest)
         let replaced = try record.flatMap { try self.manifest(of: $0) }
         try settleExtension(of: manifest, at: target)
         // Otherwise what is there has no claim to the name: it has no record, or is damaged.
@@ -141,10 +140,7 @@ extension Library {
   package func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
-      try await BlockingPool.shared.run { [self] in
-        try requireOnline()
-        _ = try readableRecord(of: manifest)
-      }
+      _ = try await readableRecord(of: manifest)
       try await takeExtension(of: manifest, to: target)
       let isThere = try await BlockingPool.shared.run { [operations] in
         try operations.status(of: target) != nil
@@ -170,14 +166,14 @@ extension Library {
     }
   }
 
-  /// The record of the manifest's content, whose files are in the tree that readers see from now on: they are worked on there. Blocks.
-  private func readableRecord(of manifest: Manifest) throws -> LibraryRecord? {
-    guard var record = try database.libraryRecord(of: manifest.product, version: manifest.version) else {
-      return nil
+  /// The record of the manifest's content, whose files are in the tree that readers see from now on: they are worked on there.
+  private func readableRecord(of manifest: Manifest) async throws -> LibraryRecord? {
+    let record = try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      return try database.libraryRecord(of: manifest.product, version: manifest.version)
     }
-    try putBack(record)
-    record.isWithdrawn = false
-    return record
+    guard let record else { return nil }
+    return try await putBack(record)
   }
 
   /// Nil where the folder cannot be read.
