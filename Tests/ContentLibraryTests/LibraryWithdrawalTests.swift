@@ -391,4 +391,29 @@ struct LibraryWithdrawalTests {
     #expect(await fixture.library.settleWithdrawals().changed.isEmpty)
     #expect(try isThere(fixture.path(package, "notes.txt")) && isThere(hidden(fixture)))
   }
+
+  @Test("what was made readable for a download that came to nothing is settled at once")
+  func brokenOff() async throws {
+    struct Full: Error {}
+    let fixture = try LibraryFixture()
+    let library = fixture.library
+    func isSignalled() async -> Bool {
+      await library.withdrawals.wait(atMost: .zero, clock: SystemMonotonicClock())
+    }
+    try await fixture.place(package)
+    try await hear(.revoked, library)
+    _ = await library.settleWithdrawals()
+    _ = await isSignalled()
+    await #expect(throws: Full.self) {
+      _ = try await library.place(package.manifest, at: LibraryFixture.now) { _ in throw Full() }
+    }
+    #expect(await isSignalled())
+    try await fixture.place(package)
+    _ = await library.settleWithdrawals()
+    _ = await isSignalled()
+    let name = try #require(package.files.keys.first)
+    try fixture.flip("\(hidden(fixture))/\(name)", at: 10)
+    #expect(try await library.recordPlaced(package.manifest, at: LibraryFixture.now) == nil)
+    #expect(await isSignalled())
+  }
 }

@@ -77,7 +77,9 @@ extension Library {
   package func place(
     _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Set<Int>
   ) async throws -> LibraryItem {
-    try await exclusion.run(manifest.product) {
+    // What is readable for this, and is not owned, does not stay so, however it ends.
+    defer { withdrawals.signal() }
+    return try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
       let record = try await readableRecord(of: manifest)
       let extended = try await BlockingPool.shared.run { [self] () -> LibraryRecord? in
@@ -115,7 +117,6 @@ extension Library {
         try database.save(record, stamps: finding.stamps)
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
-        withdrawals.signal()
         leases.wakeUp.signal()
         return try dropUnwanted(of: record, manifest)
       }
@@ -138,7 +139,9 @@ extension Library {
   /// The item of content that an earlier process placed and had not recorded when it ended; nil when nothing is there, or
   /// something else. Reads every byte. The name and the manifest are durable before there is a record.
   package func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
-    try await exclusion.run(manifest.product) {
+    // As behind ``place(_:at:_:)``.
+    defer { withdrawals.signal() }
+    return try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
       _ = try await readableRecord(of: manifest)
       try await takeExtension(of: manifest, to: target)
@@ -160,7 +163,6 @@ extension Library {
         record.lastOpened = extended?.lastOpened
         try database.save(record, stamps: finding.stamps)
         leases.wakeUp.signal()
-        withdrawals.signal()
         return try dropUnwanted(of: record, manifest)
       }
     }
