@@ -54,6 +54,12 @@ extension Library {
     return settled
   }
 
+  /// Whether the item is not to be read, since it was taken back: it lies out of the readers' sight, or is about to. What its publisher
+  /// leaves to those who have it is read on.
+  package func isTakenBack(_ item: LibraryItem) -> Bool {
+    item.withdrawn == true || ownership[item.product]?.withdrawsContent == true
+  }
+
   private func logUnsettled(_ record: LibraryRecord, _ error: any Error) {
     log.warning(
       "content that was taken back, or given back, cannot be moved",

@@ -33,9 +33,10 @@ struct LibraryFeeds: Sendable {
   /// Whether the library's volume is away.
   private let isOffline: Bool
 
-  /// Content that is damaged, that is away, or that the account is known to own no more, is not shown.
+  /// Content that is damaged or away is not shown.
   ///
   /// - Parameters:
+  ///   - all: what was not taken back.
   ///   - readings: how far products were read, the latest first.
   ///   - listings: what the server has told of products that belong to publications.
   init(
@@ -43,9 +44,9 @@ struct LibraryFeeds: Sendable {
     listings: [ProductIdentifier: PublicationShelves.Listing] = [:]
   ) {
     self.title = title
-    isOffline = all.contains { $0.state == .offline && $0.withdrawn != true }
+    isOffline = all.contains { $0.state == .offline }
     var items: [ProductIdentifier: LibraryItem] = [:]
-    for item in all where item.state == .present && item.owned != false {
+    for item in all where item.state == .present {
       if let other = items[item.product], !Self.isPreferred(item, to: other) { continue }
       items[item.product] = item
     }

@@ -56,9 +56,8 @@ package struct ReadingShelf: Sendable {
   /// Finds the version that is read now; nil where nothing is here that can be. Throws `library-offline`, and `content-damaged` for an archive
   /// whose directory cannot be read.
   package func content(of product: ProductIdentifier) async throws -> Content? {
-    guard let item = try await library.items().filter({ $0.owned != false }).current(of: product) else {
-      return nil
-    }
+    let items = try await library.items().filter { !library.isTakenBack($0) }
+    guard let item = items.current(of: product) else { return nil }
     return try await content(of: item)
   }
 

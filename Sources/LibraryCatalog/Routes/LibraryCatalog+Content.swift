@@ -38,7 +38,7 @@ extension LibraryCatalog {
   }
 
   /// The manifest of a version that may be read here, with the product as feeds show it. Throws `library-item-unknown` for what the library
-  /// does not hold, and for what the account owns no more.
+  /// does not hold, and for what was taken back.
   func content(
     _ parameters: PathParameters
   ) async throws -> (item: LibraryItem, manifest: Manifest, feeds: LibraryFeeds) {
@@ -47,7 +47,7 @@ extension LibraryCatalog {
       throw Problem(.versionUnknown)
     }
     let held = try await infrastructure.library.item(of: product, version: version)
-    guard let item = held, item.owned != false else { throw Self.unknown(product) }
+    guard let item = held, !infrastructure.library.isTakenBack(item) else { throw Self.unknown(product) }
     let manifest = try await PlacedFiles.online {
       try await infrastructure.library.manifest(of: product, version: version)
     }

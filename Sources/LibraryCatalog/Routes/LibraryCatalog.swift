@@ -180,7 +180,8 @@ package struct LibraryCatalog: Sendable {
 
   /// The library as feeds show it now.
   func feeds(readings: [ReadingRecord] = []) async throws -> LibraryFeeds {
-    let items = try await infrastructure.library.items()
+    let library = infrastructure.library
+    let items = try await library.items().filter { !library.isTakenBack($0) }
     return LibraryFeeds(
       items, title: Self.title, started: infrastructure.started, readings: readings,
       listings: listings(of: items.map(\.product)))

@@ -207,6 +207,31 @@ struct LibraryReadingTests {
   }
 
   @Test(
+    "what was taken back is not shown, and what its publisher leaves to those who have it is read on",
+    arguments: [true, false])
+  func takenBack(isKept: Bool) async throws {
+    let product = try #require(ProductIdentifier(Self.product))
+    try await reading(
+      [try Self.comic()],
+      prepare: { database in
+        try database.save([
+          product: KnownOwnership(
+            isOwned: false, because: "revoked", until: nil,
+            asOf: Timestamp(millisecondsSinceEpoch: 1_767_225_600_000), isKept: isKept)
+        ])
+      }
+    ) { program in
+      for feed in ["/v1.2/owned", "/v2/owned"] {
+        #expect(try await program.text(feed).contains(Self.product) == isKept, "\(feed)")
+      }
+      let manifest = try await program.send("GET", "/manifest/\(Self.product)/1.0")
+      #expect((manifest.status == 200) == isKept)
+      let progress = try await program.send("GET", "/progress/\(Self.product)")
+      #expect((progress.status == 200) == isKept)
+    }
+  }
+
+  @Test(
     "in a corrected version the page of the same name is read on, and without one the place where as much was read"
   )
   func corrected() async throws {
