@@ -212,12 +212,13 @@ struct LibraryWithdrawalTests {
       serial: "s", device: try #require(DeviceIdentifier("d")), deviceKey: SigningKey().verificationKey,
       issued: LibraryFixture.now, expires: LibraryFixture.now + .seconds(86_400), owned: [],
       ended: [License.Ended(product: product, because: "closed-by-lapse")])
+    let asked = SystemWallClock().now() + .seconds(1)
     await #expect(throws: Full.self) {
-      _ = try await fixture.library.noteLicensed(license) { _ in throw Full() }
+      _ = try await fixture.library.noteLicensed(license, asked: asked) { _ in throw Full() }
     }
     #expect(fixture.library.ownership[product]?.isOwned == true)
     let database = fixture.database
-    let changed = try await fixture.library.noteLicensed(license) { news in
+    let changed = try await fixture.library.noteLicensed(license, asked: asked) { news in
       try database.save(
         license: "text", of: "service", keys: [license.deviceKey], time: HighestTime(), news)
     }
@@ -226,8 +227,35 @@ struct LibraryWithdrawalTests {
     #expect(try database.licenseText(of: "service") == "text")
     #expect(await fixture.library.settleWithdrawals().changed.map(\.withdrawn) == [true])
     // Told again it changes nothing, and is saved with nothing of ownership.
-    let again = try await fixture.library.noteLicensed(license) { news in #expect(news.isEmpty) }
+    let again = try await fixture.library.noteLicensed(license, asked: asked) { news in #expect(news.isEmpty)
+    }
     #expect(again.isEmpty)
+  }
+
+  @Test("a license that was asked for before a purchase does not undo it, and a later one counts")
+  func licenseInFlight() async throws {
+    let clock = ManualWallClock(LibraryFixture.now)
+    let fixture = try LibraryFixture(clock: clock)
+    let library = fixture.library
+    try await fixture.place(package)
+    try await hear(.revoked, library)
+    let license = License(
+      serial: "s", device: try #require(DeviceIdentifier("d")), deviceKey: SigningKey().verificationKey,
+      issued: LibraryFixture.now, expires: LibraryFixture.now + .seconds(86_400), owned: [],
+      ended: [License.Ended(product: product, because: "revoked")])
+    let asked = clock.now()
+    clock.advance(by: .seconds(1))
+    #expect(try await library.noteGranted(product, asked: clock.now()).map(\.owned) == [true])
+    clock.advance(by: .seconds(1))
+    let overtaken = try await library.noteLicensed(license, asked: asked) { news in #expect(news.isEmpty) }
+    #expect(overtaken.isEmpty)
+    #expect(library.ownership[product]?.isOwned == true)
+    #expect(try await library.noteLicensed(license, asked: clock.now()) { _ in }.map(\.owned) == [false])
+    // What was noted by a clock that was ahead is no later word.
+    clock.advance(by: .seconds(86_400))
+    try await hear(.reinstated, library)
+    clock.set(LibraryFixture.now + .seconds(10))
+    #expect(try await library.noteLicensed(license, asked: clock.now()) { _ in }.map(\.owned) == [false])
   }
 
   @Test("what was taken back is removed as anything else, and leaves nothing behind")

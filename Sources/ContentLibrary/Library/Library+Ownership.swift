@@ -49,10 +49,10 @@ extension Library {
     return try await note(news)
   }
 
-  /// Notes what a license lists: all of it is of one moment, which is later than what was known. Saves it by `save`, which is given the news
-  /// of it alone. Returns the items that change by it.
+  /// Notes what a license lists that was asked for at `asked`. What was told of a product later than that goes before it. Saves it by
+  /// `save`, which is given the news of it alone. Returns the items that change by it.
   package func noteLicensed(
-    _ license: License,
+    _ license: License, asked: Timestamp,
     savingBy save: @escaping @Sendable ([ProductIdentifier: KnownOwnership]) throws -> Void
   ) async throws -> [LibraryItem] {
     let now = clock.now()
@@ -61,7 +61,9 @@ extension Library {
       guard let known = ownership[product] else { continue }
       var told = told
       told.isOffered = known.isOffered
-      news[product] = told.says(known) ? nil : told
+      // A time to come is of a clock that was ahead, and no later word.
+      let isOlder = asked < known.asOf && known.asOf <= now
+      news[product] = isOlder || told.says(known) ? nil : told
     }
     let told = news
     let changed = Set(told.keys.filter { ownership[$0]?.isOwned ?? true != told[$0]?.isOwned })

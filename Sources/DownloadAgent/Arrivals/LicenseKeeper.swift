@@ -149,7 +149,8 @@ actor LicenseKeeper {
     do {
       // Of what is told while it is asked, the next one says it.
       isWanted = false
-      try await take(try await server.license(feed), at: now)
+      let asked = wallClock.now()
+      try await take(try await server.license(feed), asked: asked, at: now)
       failures = 0
     } catch {
       isWanted = true
@@ -165,7 +166,11 @@ actor LicenseKeeper {
 
   /// All that follows from a license is saved in one write. Throws ``LicenseError`` for one that does not count here, and what the database
   /// throws: then everything is as it was.
-  private func take(_ answer: LicenseResponse, at now: Timestamp) async throws {
+  ///
+  /// - Parameters:
+  ///   - asked: when it was asked for, by the clock that people set.
+  ///   - now: the time that counts.
+  private func take(_ answer: LicenseResponse, asked: Timestamp, at now: Timestamp) async throws {
     var trust = trust
     trust.take(answer.keys)
     let new = try HeldLicense(
@@ -174,7 +179,7 @@ actor LicenseKeeper {
     var time = time
     time.hear(new.license.issued, at: reading)
     let (saved, keys, service) = (time, trust.keys, terms.service)
-    let changed = try await library.noteLicensed(new.license) { [database] news in
+    let changed = try await library.noteLicensed(new.license, asked: asked) { [database] news in
       try database.save(license: new.text, of: service, keys: keys, time: saved, news)
     }
     (held, self.trust, self.time) = (new, trust, time)
