@@ -27,10 +27,10 @@ actor LicenseKeeper {
     var deviceKey: VerificationKey
   }
 
-  /// How often the time is saved, at least while it is looked at.
-  static let savingInterval: Duration = .seconds(3600)
-  /// Between two tries to put content where it belongs.
-  static let settlingPause: Duration = .seconds(20)
+  /// The time is saved that often; a process that is killed loses no more of it.
+  static let savingInterval: Duration = .seconds(300)
+  /// Between two tries to put content where it belongs: after one that failed, and otherwise.
+  static let settlingPauses: (failed: Duration, quiet: Duration) = (.seconds(20), .seconds(3600))
   /// A server without licenses is asked again after that.
   static let pauseWithoutLicenses: Duration = .seconds(86_400)
 
@@ -91,7 +91,8 @@ actor LicenseKeeper {
     let isConfiguredAnew =
       !terms.keys.isEmpty && !keys.contains(where: terms.keys.contains)
     trust = LicenseTrust(kept: isConfiguredAnew ? [] : keys, configured: terms.keys)
-    (self.time, self.heard, savedTime) = (time, heard, time.highest)
+    // The first look saves what has passed since, however short this process lives.
+    (self.time, self.heard) = (time, heard)
     guard let text else { return }
     do {
       held = try HeldLicense(text, trusting: trust, device: terms.device, key: terms.deviceKey)
@@ -109,7 +110,7 @@ actor LicenseKeeper {
       for item in settled.changed { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
       await noteTime()
       await library.withdrawals.wait(
-        atMost: settled.isPending ? Self.settlingPause : Self.savingInterval, clock: clock)
+        atMost: settled.isPending ? Self.settlingPauses.failed : Self.settlingPauses.quiet, clock: clock)
     }
   }
 
@@ -119,12 +120,22 @@ actor LicenseKeeper {
       uptime: .nanoseconds(Int64(clamping: clock.now().nanoseconds)))
   }
 
-  /// The time that counts now; it is saved from time to time, so that no later process goes back behind it.
+  /// The time that counts now; it is saved at the first look and from time to time, so that no later process goes back behind it.
   @discardableResult
-  private func noteTime() async -> Timestamp {
+  func noteTime() async -> Timestamp {
     time.note(reading)
     let now = time.highest ?? wallClock.now()
-    guard savedTime.map({ now - $0 >= Self.savingInterval }) ?? true else { return now }
+    if savedTime.map({ now - $0 >= Self.savingInterval }) ?? true { await saveTime(now) }
+    return now
+  }
+
+  /// Saves the time at the end of the process, however short that was.
+  func stop() async {
+    time.note(reading)
+    await saveTime(time.highest ?? wallClock.now())
+  }
+
+  private func saveTime(_ now: Timestamp) async {
     savedTime = now
     let (time, heard) = (time, heard)
     do {
@@ -135,7 +146,6 @@ actor LicenseKeeper {
     } catch {
       log.warning("the time cannot be saved", ["error": LogValue(error)])
     }
-    return now
   }
 
   /// The feed has answered. A license is asked for where none is good, where half of its life is over, and where there are news that it does

@@ -216,7 +216,8 @@ public final class AgentService: Service {
       removable: { [transactions] in await transactions.removable(for: $0) },
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) },
       noteChange: { [hub] item in hub.publish(.library(LibraryEvent(change: .changed, item: item))) })
-    watch = LibraryWatch(library: library, downloads: downloads, clock: clock, log: log)
+    watch = LibraryWatch(
+      library: library, downloads: downloads, licenses: licenses, clock: clock, log: log)
     conditions = try Self.conditionWatch(
       configuration, downloads: downloads, client: client, environment: environment,
       gates: [(configuration.server, serverMonitor), (configuration.store, storeMonitor)],
@@ -374,6 +375,7 @@ public final class AgentService: Service {
     await server.drain()
     _ = await (monitoringEnd, catalogEnd)
     await downloads.stop()
+    await licenses.stop()
     client.shutDown()
     library.close()
     await BlockingPool.shared.run { [database] in database.close() }

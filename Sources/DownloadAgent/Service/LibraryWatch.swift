@@ -14,6 +14,8 @@ struct LibraryWatch: Sendable {
   let library: Library
   /// The manager that is told of changes.
   let downloads: DownloadManager
+  /// The keeper of the time that licenses are measured by, which is saved on the same occasion.
+  let licenses: LicenseKeeper
   /// The clock of the intervals.
   let clock: any MonotonicClock
   /// The log of looks that fail.
@@ -40,6 +42,7 @@ struct LibraryWatch: Sendable {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
       }
       await downloads.lookAtClock()
+      await licenses.noteTime()
       // Between two downloads; within one the same memory is needed again at once.
       if await !downloads.isTransferring { await BlockingPool.shared.run { Heap.trim() } }
       let isWaited = await downloads.waitsForLibrary

@@ -122,6 +122,35 @@ struct LicenseTests {
     }
   }
 
+  @Test("short sessions count as long ones do: the time is saved at their starts and at their ends")
+  func sessions() async throws {
+    let clock = ManualWallClock(SystemWallClock().now())
+    let address = try await server.open { [server] url in
+      try await run(at: url, clock: clock) { _ in
+        server.tell(try entry())
+        _ = try await ownership { $0.owned && $0.verification == .verified }
+      }
+      return url
+    }
+    let issued = clock.now()
+    let session: Duration = .seconds(50 * 60)
+    for _ in 0..<3 {
+      try harness.forgetBoot()
+      let before = try #require(try harness.savedTime())
+      clock.set(before + session)
+      try await harness.run(
+        server: address, wallClock: clock, configure: { $0.arrivals = .latest }
+      ) { agent in
+        _ = try await ownership()
+        let saved = try #require(try agent.library.database.highestTime().highest)
+        #expect(saved >= before + session)
+        clock.set(saved + session)
+      }
+      #expect(try #require(try harness.savedTime()) >= before + session * 2)
+      clock.set(issued)
+    }
+  }
+
   @Test(
     "a revocation that was heard says no and moves the content away, also over a restart; its reversal brings it back"
   )
@@ -284,6 +313,13 @@ struct LicenseTests {
 }
 
 extension AgentHarness {
+  /// The time as the agent that has ended saved it.
+  fileprivate func savedTime() throws -> Timestamp? {
+    let database = try AgentDatabase(path: directory.path("state/agent.sqlite"))
+    defer { database.close() }
+    return try database.highestTime().highest
+  }
+
   /// Lets the time that was saved be of another start of the machine.
   fileprivate func forgetBoot() throws {
     let database = try AgentDatabase(path: directory.path("state/agent.sqlite"))
