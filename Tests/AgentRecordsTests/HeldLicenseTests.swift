@@ -54,7 +54,15 @@ struct HeldLicenseTests {
     #expect(held.license == license())
     #expect(throws: LicenseError.self) { try hold(license(), by: SigningKey()) }
     #expect(throws: LicenseError.self) { try hold(license(device: SigningKey().verificationKey)) }
-    #expect(throws: LicenseError.self) { try hold(license(issued: Self.start - .seconds(1)), after: held) }
+    for seconds in [601, 86_400] {
+      #expect(throws: LicenseError.self) {
+        try hold(license(issued: Self.start - .seconds(seconds)), after: held)
+      }
+    }
+    // Of another node, and of a server whose date was wrong.
+    for seconds in [600, 86_401] {
+      _ = try hold(license(issued: Self.start - .seconds(seconds)), after: held)
+    }
     _ = try hold(license(issued: Self.start + .seconds(1)), after: held)
   }
 

@@ -73,12 +73,18 @@ struct HighestTimeTests {
         + .seconds(1))
   }
 
-  @Test("an older word of the server sets nothing back")
+  @Test("an older word of the server sets nothing back, unless its earlier one was off by more than a day")
   func older() {
     var time = HighestTime()
     time.hear(Self.start + Self.day * 9, at: reading(Self.start))
-    time.hear(Self.start, at: reading(Self.start, uptime: .seconds(100) + Self.day))
-    #expect(time.now(at: reading(Self.start, uptime: .seconds(100) + Self.day)) == Self.start + Self.day * 10)
+    let later = reading(Self.start, uptime: .seconds(100) + Self.day)
+    var isCorrection = time.hear(Self.start + Self.day * 9, at: later)
+    #expect(!isCorrection)
+    #expect(time.now(at: later) == Self.start + Self.day * 10)
+    isCorrection = time.hear(Self.start + Self.day * 9 - .milliseconds(1), at: later)
+    #expect(isCorrection)
+    #expect(time.now(at: later) == Self.start + Self.day * 9 - .milliseconds(1))
+    #expect(time.now(at: reading(Self.start, boot: "b", uptime: .zero)) < Self.start + Self.day * 10)
   }
 
   @Test("a machine that counts backwards, as in a container that was moved, takes nothing away")

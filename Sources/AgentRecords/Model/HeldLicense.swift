@@ -12,8 +12,11 @@ package struct HeldLicense: Hashable, Sendable {
   fileprivate let owned: Set<ProductIdentifier>
   fileprivate let ended: Set<ProductIdentifier>
 
+  /// Clocks of a service's nodes differ by no more.
+  package static let nodeDifference: Duration = .seconds(600)
+
   /// Reads a license for this device. Throws ``LicenseError``: also where it is for another device, or was issued before `former`, which
-  /// this device has.
+  /// this device has. A little before is another node's; more than ``HighestTime/correctedDifference`` before corrects a date that was wrong.
   package init(
     _ text: String, trusting trust: LicenseTrust, device: DeviceIdentifier, key: VerificationKey,
     after former: HeldLicense? = nil
@@ -22,7 +25,8 @@ package struct HeldLicense: Hashable, Sendable {
     guard license.device == device, license.deviceKey == key else {
       throw LicenseError(.untrusted, "it is for another device")
     }
-    if let former, license.issued < former.license.issued {
+    let lead = former.map { $0.license.issued - license.issued } ?? .zero
+    if lead > Self.nodeDifference, lead <= HighestTime.correctedDifference {
       throw LicenseError(.untrusted, "it is older than the one that is here")
     }
     self.text = text

@@ -81,16 +81,23 @@ package struct HighestTime: Hashable, Sendable {
     uptime = reading.uptime
   }
 
-  /// The server has signed that it was `issued` just now. What only the device's own clock had said is put right, and nothing goes back
-  /// behind an earlier word of the server.
-  package mutating func hear(_ issued: Timestamp, at reading: Reading) {
+  /// Where the server's words differ by more, the earlier one was wrong.
+  package static let correctedDifference: Duration = .seconds(86_400)
+
+  /// The server was asked, and has signed that it was `issued` just now. What only the device's own clock had said is put right. Nothing goes
+  /// back behind an earlier word of the server, unless that leads to a time more than ``correctedDifference`` later: then it was wrong, and the
+  /// new one counts. Answers whether that was so.
+  @discardableResult
+  package mutating func hear(_ issued: Timestamp, at reading: Reading) -> Bool {
     let least = confirmed.map { $0 + passed(at: reading) }
-    let time = least.map { max($0, issued) } ?? issued
+    let isCorrection = least.map { $0 - issued > Self.correctedDifference } ?? false
+    let time = isCorrection ? issued : least.map { max($0, issued) } ?? issued
     highest = time
     confirmed = time
     boot = reading.boot
     uptime = reading.uptime
     isServers = true
     offset = issued - reading.wall
+    return isCorrection
   }
 }

@@ -187,7 +187,12 @@ actor LicenseKeeper {
       answer.license, trusting: trust, device: terms.device, key: terms.deviceKey,
       after: held.flatMap { $0.isGood(at: now) ? $0 : nil })
     var time = time
-    time.hear(new.license.issued, at: reading)
+    let before = time.now(at: reading)
+    if time.hear(new.license.issued, at: reading) {
+      log.warning(
+        "the server's date was wrong before, or is now; its last word counts",
+        ["before": LogValue("\(before)"), "now": LogValue("\(new.license.issued)")])
+    }
     let (saved, keys, service) = (time, trust.keys, terms.service)
     let changed = try await library.noteLicensed(new.license, asked: asked) { [database] news in
       try database.save(license: new.text, of: service, keys: keys, time: saved, news)
