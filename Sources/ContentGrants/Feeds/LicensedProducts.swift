@@ -15,48 +15,91 @@ struct LicensedProducts: Sendable {
   /// Whether all have room.
   let isWhole: Bool
 
+  /// A product as one of the lists has it.
+  enum Entry: Hashable {
+    case owned(License.Owned)
+    case ended(License.Ended)
+
+    var product: ProductIdentifier {
+      switch self {
+      case .owned(let owned): owned.product
+      case .ended(let ended): ended.product
+      }
+    }
+
+    var isOwned: Bool {
+      if case .owned = self { true } else { false }
+    }
+
+    var length: Int {
+      switch self {
+      case .owned(let owned): owned.listedLength
+      case .ended(let ended): ended.listedLength
+      }
+    }
+  }
+
   /// - Parameters:
   ///   - report: the verdicts about the customer's products.
   ///   - limit: the products that are listed, at most: those that are owned before others, and of these the latest.
+  ///   - room: the bytes that the lists take, at most.
   init(
-    _ report: EntitlementReport, in catalog: CatalogSnapshot, limit: Int = License.maximumProducts
+    _ report: EntitlementReport, in catalog: CatalogSnapshot, limit: Int = License.maximumProducts,
+    room: Int = License.maximumListLength
   ) {
     func date(_ product: ProductIdentifier) -> Timestamp {
       catalog[product]?.product.publicationDate ?? Timestamp(millisecondsSinceEpoch: 0)
     }
-    let told = report.verdicts.filter { product, verdict in
-      verdict != .notOwned && catalog[product].map { $0.product.type != .consumable } ?? false
+    let all = report.verdicts.compactMap { product, verdict in
+      Self.entry(product, verdict, report, in: catalog)
     }
-    isWhole = told.count <= limit
-    var listed = told.map { (product: $0.key, verdict: $0.value) }
-    if !isWhole {
-      listed.sort { left, right in
-        guard left.verdict.isOwned == right.verdict.isOwned else { return left.verdict.isOwned }
-        let dates = (date(left.product), date(right.product))
-        return dates.0 == dates.1 ? left.product < right.product : dates.0 > dates.1
-      }
-      listed.removeLast(listed.count - limit)
-    }
-    for (product, verdict) in listed.sorted(by: { $0.product < $1.product }) {
-      let until = report.ends[product]
-      switch verdict {
-      case .owned(let claim):
-        owned.append(License.Owned(product: product, because: claim.reason.rawValue, until: until))
-      case .revoked:
-        ended.append(
-          License.Ended(
-            product: product, because: EntitlementRule.revoked.rawValue, until: until,
-            keep: catalog.keepsRevoked(product) ? true : nil))
-      case .expired:
-        let isSubscription = catalog[product]?.product.type.isSubscription == true
-        let rule: EntitlementRule = isSubscription ? .periodOver : .closedByLapse
-        ended.append(
-          License.Ended(
-            product: product, because: rule.rawValue, until: until,
-            keep: catalog.keepsRevoked(product) ? true : nil))
-      case .notOwned: continue
+    let listed = Self.cut(all, limit: limit, room: room, date: date)
+    isWhole = listed.count == all.count
+    for entry in listed.sorted(by: { $0.product < $1.product }) {
+      switch entry {
+      case .owned(let product): owned.append(product)
+      case .ended(let product): ended.append(product)
       }
     }
+  }
+
+  /// The entries that have room, in no order where all have.
+  static func cut(
+    _ entries: [Entry], limit: Int, room: Int, date: (ProductIdentifier) -> Timestamp
+  ) -> [Entry] {
+    guard entries.count > limit || entries.reduce(0, { $0 + $1.length }) > room else { return entries }
+    let sorted = entries.sorted { left, right in
+      guard left.isOwned == right.isOwned else { return left.isOwned }
+      let dates = (date(left.product), date(right.product))
+      return dates.0 == dates.1 ? left.product < right.product : dates.0 > dates.1
+    }
+    var rest = room
+    return Array(
+      sorted.prefix(limit).prefix { entry in
+        rest -= entry.length
+        return rest >= 0
+      })
+  }
+
+  /// Nil for what no license lists.
+  private static func entry(
+    _ product: ProductIdentifier, _ verdict: Entitlement, _ report: EntitlementReport,
+    in catalog: CatalogSnapshot
+  ) -> Entry? {
+    guard let type = catalog[product]?.product.type, type != .consumable else { return nil }
+    let until = report.ends[product]
+    let rule: EntitlementRule
+    switch verdict {
+    case .owned(let claim):
+      return .owned(License.Owned(product: product, because: claim.reason.rawValue, until: until))
+    case .revoked: rule = .revoked
+    case .expired: rule = type.isSubscription ? .periodOver : .closedByLapse
+    case .notOwned: return nil
+    }
+    return .ended(
+      License.Ended(
+        product: product, because: rule.rawValue, until: until,
+        keep: catalog.keepsRevoked(product) ? true : nil))
   }
 }
 

@@ -20,6 +20,9 @@ public struct License: Codable, Hashable, Sendable {
     /// When it is owned no more unless it is paid for again; absent for what stays owned.
     public var until: Timestamp?
 
+    /// Bytes as JSON, at most, with the comma behind it.
+    package var listedLength: Int { License.listedLength(product, because, until) }
+
     /// Creates the member.
     public init(product: ProductIdentifier, because: String, until: Timestamp? = nil) {
       self.product = product
@@ -39,6 +42,11 @@ public struct License: Codable, Hashable, Sendable {
     /// True where the publisher leaves the content to those who have it; absent is false.
     public var keep: Bool?
 
+    /// Bytes as JSON, at most, with the comma behind it.
+    package var listedLength: Int {
+      License.listedLength(product, because, until) + (keep == nil ? 0 : #","keep":false"#.utf8.count)
+    }
+
     /// Creates the member.
     public init(product: ProductIdentifier, because: String, until: Timestamp? = nil, keep: Bool? = nil) {
       self.product = product
@@ -54,6 +62,8 @@ public struct License: Codable, Hashable, Sendable {
   public static let maximumLength = 2 << 20
   /// Products in the lists together, at most.
   public static let maximumProducts = 10_000
+  /// Bytes of the lists as JSON, at most: signed with all else they are within ``maximumLength``.
+  package static let maximumListLength = (maximumLength - 4096) / 4 * 3 - 4096
   /// The longest time from ``issued`` to ``expires``.
   public static let longestLife: Duration = .seconds(366 * 86_400)
 
@@ -98,6 +108,13 @@ public struct License: Codable, Hashable, Sendable {
     self.owned = owned
     self.ended = ended
     self.isWhole = isWhole
+  }
+
+  private static func listedLength(
+    _ product: ProductIdentifier, _ because: String, _ until: Timestamp?
+  ) -> Int {
+    #"{"because":"","product":""},"#.utf8.count + product.description.utf8.count + because.utf8.count
+      + (until.map { #","until":"""#.utf8.count + $0.rfc3339.utf8.count } ?? 0)
   }
 
   /// The signed text; its header names the public key. Throws `ReceiptError` for one longer than ``maximumLength``.
