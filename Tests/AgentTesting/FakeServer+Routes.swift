@@ -112,6 +112,7 @@ extension FakeServer {
       return try .json(try await self.tellings(to: request))
     }
     routes.on(.get, "/v1/license") { request, _ in
+      self.change { $0.licenseQuestions += 1 }
       guard let key = self.state.current.licenseKeys.last else { throw Problem(.notFound) }
       try self.check("GET /v1/license")
       return try .json(try self.license(to: request, signedWith: key))

@@ -155,6 +155,8 @@ package final class FakeServer: Sendable {
     /// The device's key in place of its own, and how long a license is good.
     package var licensedKey: VerificationKey?
     package var licenseLifetime: Duration = .seconds(30 * 86_400)
+    /// How often a license was asked for, whether there was one or not.
+    package var licenseQuestions = 0
     /// The keys of applications for reading.
     package var readers = FakeReaders()
     package var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }

@@ -282,6 +282,15 @@ struct LicenseTests {
         let answer = try await ownership { $0.owned && $0.content == .present }
         #expect(answer.verification == .unverified && answer.reason == .noLicense && answer.license == nil)
         #expect(answer.heard != nil)
+        #expect(server.state.current.licenseQuestions == 1)
+        // The feed answers again, with news that a license would say.
+        server.tell(try entry(.revoked))
+        _ = try await ownership { !$0.owned }
+        let feeds = server.state.current.asked.count { $0 == "GET /v1/feed" }
+        server.tell(try entry(.reinstated))
+        _ = try await ownership { $0.owned }
+        try await server.asked("GET /v1/feed", times: feeds + 1)
+        #expect(server.state.current.licenseQuestions == 1)
         _ = agent
       }
     }
