@@ -23,14 +23,15 @@ int clinux_open_netlink(int protocol, unsigned int groups) {
   return -1;
 }
 
-int clinux_request_dump(int socket, int kind) {
+int clinux_request_dump(int socket, int kind, unsigned int sequence) {
   struct {
     struct nlmsghdr header;
     struct rtgenmsg family;
   } request = {
       .header = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
                  .nlmsg_type = (uint16_t)kind,
-                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+                 .nlmsg_seq = sequence},
       .family = {.rtgen_family = AF_UNSPEC},
   };
   struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};

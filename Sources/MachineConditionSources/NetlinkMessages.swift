@@ -2,9 +2,12 @@ import CoreTypes
 
 /// The messages of rtnetlink(7) in what one read of the socket brings. What is cut short, or no message, ends the list. Pure.
 struct NetlinkMessages: Sequence, IteratorProtocol, Sendable {
-  /// One message: its kind, the fixed part behind the header, and the attributes behind that.
+  /// One message: its kind, flags and sequence number, the fixed part behind the header, and the attributes behind that.
   struct Message: Sendable {
     let kind: UInt16
+    let flags: UInt16
+    /// That of the question which the message answers.
+    let sequence: UInt32
     let body: ArraySlice<UInt8>
 
     /// A number of the fixed part; nil beyond its end. All numbers of netlink are in the machine's own order.
@@ -39,9 +42,12 @@ struct NetlinkMessages: Sequence, IteratorProtocol, Sendable {
   mutating func next() -> Message? {
     guard let length = Self.integer(in: bytes[...], at: position, as: UInt32.self),
       let kind = Self.integer(in: bytes[...], at: position + 4, as: UInt16.self),
+      let flags = Self.integer(in: bytes[...], at: position + 6, as: UInt16.self),
+      let sequence = Self.integer(in: bytes[...], at: position + 8, as: UInt32.self),
       length >= 16, Int(length) <= bytes.count - position
     else { return nil }
-    let message = Message(kind: kind, body: bytes[(position + 16)..<(position + Int(length))])
+    let message = Message(
+      kind: kind, flags: flags, sequence: sequence, body: bytes[(position + 16)..<(position + Int(length))])
     position += Self.aligned(Int(length))
     return message
   }

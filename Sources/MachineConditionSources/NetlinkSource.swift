@@ -7,6 +7,9 @@ package struct NetlinkSource: ConditionSource {
   /// The shortest time between two looks: routes of a large router change by the second.
   static let rest: Duration = .milliseconds(100)
 
+  /// So many answers in a row may be cut short before the source rests.
+  static let maximumTries = 10
+
   package let name = ConditionSourceName.netlink
   private let thread: ReadinessThread
   private let clock: any MonotonicClock
@@ -17,17 +20,20 @@ package struct NetlinkSource: ConditionSource {
   }
 
   package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
-    let socket: NetlinkSocket
-    do throws(SystemError) {
-      socket = try NetlinkSocket.network()
-    } catch {
-      throw ConditionSourceError(.absent, "\(error)")
-    }
     var told: MachineObservation?
+    var failures = 0
     while !Task.isCancelled {
-      // Where something was lost, all is asked for anew.
-      var table = NetworkTable()
-      guard try await read(socket, into: &table) else { continue }
+      // Where something was lost, all is asked for anew, and of a new socket, which holds no rest of an old answer.
+      let socket = try Self.open()
+      guard var table = try await read(socket) else {
+        failures += 1
+        guard failures < Self.maximumTries else {
+          throw ConditionSourceError(.away, "the kernel has given no whole answer in \(failures) tries")
+        }
+        try await clock.sleep(for: Self.rest)
+        continue
+      }
+      failures = 0
       repeat {
         let news = table.observation
         if told != news {
@@ -40,24 +46,32 @@ package struct NetlinkSource: ConditionSource {
     }
   }
 
-  /// Asks for one kind after the other, for the kernel answers one question at a time. False where something was lost.
-  private func read(_ socket: NetlinkSocket, into table: inout NetworkTable) async throws -> Bool {
-    for kind in NetlinkSocket.Kind.allCases {
-      try socket.requestDump(of: kind)
-      var isOver = false
-      while !isOver {
+  private static func open() throws(ConditionSourceError) -> NetlinkSocket {
+    do throws(SystemError) {
+      return try NetlinkSocket.network()
+    } catch {
+      throw ConditionSourceError(.absent, "\(error)")
+    }
+  }
+
+  /// All that there is; nil where something of it was lost.
+  private func read(_ socket: NetlinkSocket) async throws -> NetworkTable? {
+    var reading = NetworkReading()
+    while let question = reading.question {
+      do throws(SystemError) {
+        try socket.requestDump(of: question.kind, sequence: question.sequence)
+      } catch {
+        throw NetworkReading.refusal(error.number, "\(error)")
+      }
+      while reading.question == question {
         switch try socket.receive() {
         case .nothing: guard await thread.wait(for: socket.number) else { throw CancellationError() }
-        case .lost: return false
-        case .messages(let bytes):
-          for message in NetlinkMessages(bytes) {
-            isOver = isOver || message.kind == NetworkTable.done || message.kind == NetworkTable.refusal
-            table.apply(message)
-          }
+        case .lost: return nil
+        case .messages(let bytes): guard try reading.take(bytes) else { return nil }
         }
       }
     }
-    return true
+    return reading.table
   }
 
   /// Takes in what has come. False where something was lost.

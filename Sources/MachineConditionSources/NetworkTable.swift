@@ -26,10 +26,6 @@ struct NetworkTable: Hashable, Sendable {
   private var addresses: Set<Address> = []
   private var routes: Set<Route> = []
 
-  /// The end of an answer to a dump (`NLMSG_DONE`), and the kernel's refusal of one (`NLMSG_ERROR`).
-  static let done: UInt16 = 3
-  static let refusal: UInt16 = 2
-
   /// Takes in a message; what is of another kind changes nothing.
   mutating func apply(_ message: NetlinkMessages.Message) {
     switch message.kind {

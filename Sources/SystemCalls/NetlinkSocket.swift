@@ -49,9 +49,10 @@ public final class NetlinkSocket: Sendable {
     try NetlinkSocket(protocol: clinux_netlink_uevents, groups: 1)
   }
 
-  /// Asks the kernel for all objects of the kind. They are received as messages, the last of which ends the answer.
-  public func requestDump(of kind: Kind) throws(SystemError) {
-    try SystemCall.run("sendto", subject: "netlink") { clinux_request_dump(number, kind.rawValue) }
+  /// Asks the kernel for all objects of the kind. They are received as messages with that sequence number, the last of which ends the
+  /// answer or refuses it.
+  public func requestDump(of kind: Kind, sequence: UInt32) throws(SystemError) {
+    try SystemCall.run("sendto", subject: "netlink") { clinux_request_dump(number, kind.rawValue, sequence) }
   }
 
   /// Returns what has come, without waiting.

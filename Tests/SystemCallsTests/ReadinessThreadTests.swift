@@ -5,7 +5,7 @@ import Testing
   @Test("a task waits until there is something to read") func readable() async throws {
     let thread = try ReadinessThread(name: "test")
     let socket = try NetlinkSocket.network()
-    try socket.requestDump(of: .links)
+    try socket.requestDump(of: .links, sequence: 1)
     #expect(await thread.wait(for: socket.number))
     guard case .messages(let bytes) = try socket.receive() else {
       Issue.record("the kernel has answered")

@@ -113,8 +113,8 @@ int64_t clinux_local_offset(int64_t seconds);
 
 // A socket of that protocol of netlink(7), bound to these groups, which does not wait; -1 and errno.
 int clinux_open_netlink(int protocol, unsigned int groups);
-// Asks the kernel for all of that kind, such as RTM_GETLINK; -1 and errno.
-int clinux_request_dump(int socket, int kind);
+// Asks the kernel for all of that kind, such as RTM_GETLINK; the answer has the number. -1 and errno.
+int clinux_request_dump(int socket, int kind, unsigned int sequence);
 // What the kernel itself has sent; what other processes send is left out. -1 and errno: EAGAIN where there is nothing, ENOBUFS where
 // something was lost.
 ssize_t clinux_receive_netlink(int socket, void *buffer, size_t length);
