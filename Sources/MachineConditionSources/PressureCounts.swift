@@ -19,23 +19,30 @@ enum PressureTotal {
   }
 }
 
-/// How long was waited until the last look, on the machine and in this process's own control group.
+/// How long was waited, on the machine and in this process's own control group, since a trigger fired. What came before says nothing: in a
+/// quiet hour the small waits of others add up to more than a threshold.
 final class PressureCounts: Sendable {
-  private let last: Mutex<(all: UInt64?, own: UInt64?)>
+  private let baseline = Mutex<(all: UInt64?, own: UInt64?)>((nil, nil))
   private let threshold: UInt64
 
-  init(all: UInt64?, own: UInt64?, threshold: Int) {
-    last = Mutex((all, own))
+  /// `threshold` is that of the trigger, in microseconds of one window.
+  init(threshold: Int) {
     self.threshold = UInt64(threshold)
   }
 
-  /// Whether others have waited for the threshold since then. Where it is not known whose waits they are, they may be this agent's own:
-  /// then no one is said to wait.
+  /// The trigger has fired, and so long was waited until then.
+  func begin(all: UInt64?, own: UInt64?) {
+    baseline.withLock { $0 = (all, own) }
+  }
+
+  /// Whether others have waited for half of the threshold since ``begin(all:own:)``, one window ago. Where it is not known whose waits they
+  /// are, they may be this agent's own: then no one is said to wait.
   func isOfOthers(all: UInt64?, own: UInt64?) -> Bool {
-    last.withLock { last in
-      defer { last = (all, own) }
-      guard let all, let before = last.all, let own, let ownBefore = last.own else { return false }
-      let (waited, mine) = (all &- before, own &- ownBefore)
+    baseline.withLock { baseline in
+      guard let all, let before = baseline.all, let own, let ownBefore = baseline.own, all >= before,
+        own >= ownBefore
+      else { return false }
+      let (waited, mine) = (all - before, own - ownBefore)
       return waited >= mine && waited - mine >= threshold / 2
     }
   }

@@ -59,18 +59,19 @@ package struct PressureSource: ConditionSource {
     }
   }
 
-  /// Whether one of them fires for waits of others before the time is over. Waits at least a moment, since a trigger fires once in a window.
+  /// Whether others wait on for a window after one of them has fired, before the time is over.
   private func fires(_ triggers: [Trigger], atMost duration: Duration?) async -> Bool {
     await withTaskGroup(of: Bool.self) { group in
       for trigger in triggers {
         group.addTask { [thread, clock] in
           while await thread.wait(for: trigger.number, .triggered) {
-            if trigger.isOfOthers() { return true }
+            trigger.begin()
             do {
-              try await clock.sleep(for: .seconds(2))
+              try await clock.sleep(for: .microseconds(Self.window))
             } catch {
               return false
             }
+            if trigger.isOfOthers() { return true }
           }
           return false
         }
@@ -89,7 +90,7 @@ package struct PressureSource: ConditionSource {
   }
 }
 
-/// One trigger of the kernel, and how long was waited in all.
+/// One trigger of the kernel, and how long was waited since it fired.
 private final class Trigger: Sendable {
   private let descriptor: FileDescriptor
   private let paths: (all: String, own: String?)
@@ -103,12 +104,15 @@ private final class Trigger: Sendable {
     descriptor = try FileDescriptor.open(paths.all, .readWrite, options: .doNotWait)
     let text = Array("some \(kind.threshold) \(PressureSource.window)\u{0}".utf8)
     try descriptor.write(text.span)
-    counts = PressureCounts(
-      all: PressureTotal.read(paths.all), own: paths.own.flatMap(PressureTotal.read),
-      threshold: kind.threshold)
+    counts = PressureCounts(threshold: kind.threshold)
   }
 
-  /// Whether others have waited long enough since the last question.
+  /// It has fired.
+  func begin() {
+    counts.begin(all: PressureTotal.read(paths.all), own: paths.own.flatMap(PressureTotal.read))
+  }
+
+  /// Whether others have waited long enough since it fired.
   func isOfOthers() -> Bool {
     counts.isOfOthers(all: PressureTotal.read(paths.all), own: paths.own.flatMap(PressureTotal.read))
   }

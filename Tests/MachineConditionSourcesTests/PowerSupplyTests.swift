@@ -111,10 +111,22 @@ import Testing
   }
 
   @Test("waits of this agent itself make no machine busy") func own() {
-    let counts = PressureCounts(all: 1_000_000, own: 500_000, threshold: 500_000)
+    let counts = PressureCounts(threshold: 500_000)
+    #expect(!counts.isOfOthers(all: 2_000_000, own: 0), "nothing has fired")
+    counts.begin(all: 1_000_000, own: 500_000)
     #expect(!counts.isOfOthers(all: 2_000_000, own: 1_500_000))
-    #expect(counts.isOfOthers(all: 3_000_000, own: 1_600_000))
+    #expect(!counts.isOfOthers(all: 1_249_999, own: 500_000))
+    #expect(counts.isOfOthers(all: 1_250_000, own: 500_000))
     #expect(!counts.isOfOthers(all: 4_000_000, own: nil), "whose they are is not known")
+    #expect(!counts.isOfOthers(all: 4_000_000, own: 1), "another control group")
+  }
+
+  @Test("what others waited in a quiet hour is not held against them when this agent writes") func quiet() {
+    let counts = PressureCounts(threshold: 500_000)
+    counts.begin(all: 1_000_000, own: 0)
+    // An hour later the agent writes for two seconds, and the trigger fires.
+    counts.begin(all: 61_000_000, own: 0)
+    #expect(!counts.isOfOthers(all: 63_000_000, own: 1_900_000))
   }
 
   @Test("a machine without pressure information has none of it") func absent() async throws {
