@@ -107,6 +107,33 @@ import Testing
     #expect(subject.ledger.sources[.networkManager]?.error == nil)
   }
 
+  @Test("a manager that starts anew and does not know yet counts as a silent one") func restart() {
+    let subject = Subject()
+    subject.note(
+      MachineObservation {
+        $0.isMetered = true
+        $0.device = "wwan0"
+      }, from: .networkManager, 0)
+    #expect(subject.isHeld(0))
+    subject.ledger.silence(.networkManager, because: "it left the bus", at: instant(4_000), wall: Self.wall)
+    subject.note(MachineObservation(), from: .networkManager, 5_000)
+    #expect(subject.isHeld(5_500), "no byte goes over the metered way while it looks for its device")
+    #expect(subject.ledger.nextChange == instant(35_000))
+    #expect(subject.isHeld(34_999) && !subject.isHeld(35_000))
+  }
+
+  @Test("what was told of one device is not believed of another") func otherDevice() {
+    let subject = Subject()
+    subject.note(
+      MachineObservation {
+        $0.isMetered = true
+        $0.device = "wwan0"
+      }, from: .networkManager, 0)
+    #expect(subject.isHeld(0))
+    subject.note(MachineObservation { $0.device = "eth0" }, from: .networkManager, 5_000)
+    #expect(subject.isHeld(5_000) && !subject.isHeld(5_500))
+  }
+
   @Test("of two sources the better one counts, and the other one while that is silent") func rank() {
     let subject = Subject()
     subject.ledger.note(

@@ -4,7 +4,8 @@ package import CoreTypes
 /// for ``Pace/patience``, and one that flaps does not make work stop and go with it. Pure: it is told the time.
 ///
 /// What stops work counts at once. What lets it go on counts when it has been told for ``Pace/quiet``, and not before ``Pace/shortestHold`` has
-/// passed since the last change. So a hold that flaps ten times a second begins once and stays.
+/// passed since the last change. So a hold that flaps ten times a second begins once and stays. A source that does not know any more
+/// what it said counts as silent in that, unless it tells of another device: a service that starts anew knows little at first.
 ///
 /// ```swift
 /// var ledger = ConditionLedger()
@@ -125,15 +126,25 @@ package struct ConditionLedger: Sendable {
   }
 
   private mutating func look(at now: MonotonicInstant, wall: Timestamp) {
-    way.note(firstWay(wall), at: now)
-    isMetered.note(first(\.isMetered, wall, device: true), at: now)
+    way.note(firstWay(wall), at: now, isBelieved: isBelieved(conditions.network.way))
+    isMetered.note(
+      first(\.isMetered, wall, device: true), at: now, isBelieved: isBelieved(conditions.network.isMetered))
     fingerprint.note(first(\.fingerprint, wall), at: now)
-    isOnBattery.note(first(\.isOnBattery, wall), at: now)
-    level.note(first(\.batteryLevel, wall), at: now)
-    isWarned.note(first(\.isBatteryWarned, wall), at: now)
-    isSaving.note(first(\.isPowerSaving, wall), at: now)
+    isOnBattery.note(
+      first(\.isOnBattery, wall), at: now, isBelieved: isBelieved(conditions.power.isOnBattery))
+    level.note(first(\.batteryLevel, wall), at: now, isBelieved: isBelieved(conditions.power.level))
+    isWarned.note(first(\.isBatteryWarned, wall), at: now, isBelieved: isBelieved(conditions.power.isWarned))
+    isSaving.note(first(\.isPowerSaving, wall), at: now, isBelieved: isBelieved(conditions.power.isSaving))
     isLeaving.note(first(\.isLeaving, wall), at: now)
     isBusy.note(first(\.isBusy, wall), at: now)
+  }
+
+  /// Whether what a source has told counts for a while where it does not tell it any more. It does not once the source is given up, or
+  /// tells of another device.
+  private func isBelieved<Value>(_ settled: Told<Value>?) -> Bool {
+    guard let settled, let source = sources[settled.source], !source.isForgotten else { return false }
+    guard let device = source.observation.device, let known = settled.device else { return true }
+    return device == known
   }
 
   /// A service that does not look after every link may see no way where the kernel has one to everywhere.
@@ -165,6 +176,8 @@ struct SettledFact<Value: Hashable & Sendable>: Sendable {
   private var changed: MonotonicInstant?
   /// When what stops work was told last.
   private var strictUntil: MonotonicInstant?
+  /// Since when nothing is told, by a source that is believed still.
+  private var unknownSince: MonotonicInstant?
   /// Whether going from the second value to the first stops work.
   private let isStricter: @Sendable (Value, Value?) -> Bool
   /// Whether every change counts at once.
@@ -180,14 +193,17 @@ struct SettledFact<Value: Hashable & Sendable>: Sendable {
     self.isImmediate = isImmediate
   }
 
-  /// Takes in what is told now; nil for nothing.
-  mutating func note(_ new: Told<Value>?, at now: MonotonicInstant) {
+  /// Takes in what is told now; nil for nothing. `isBelieved` says whether what has settled counts for a while then.
+  mutating func note(_ new: Told<Value>?, at now: MonotonicInstant, isBelieved: Bool = false) {
     // While the strict word stands it counts as told.
     if let told, isStricter(told.value, settled?.value), told.value != new?.value { strictUntil = now }
     guard let new else {
       told = nil
+      let stops = settled.map { isStricter($0.value, nil) } ?? false
+      unknownSince = isBelieved && stops ? unknownSince ?? now : nil
       return
     }
+    unknownSince = nil
     if let known = told, known.value == new.value, known.source == new.source, known.device == new.device {
       return
     }
@@ -205,6 +221,7 @@ struct SettledFact<Value: Hashable & Sendable>: Sendable {
     if let told, isStricter(told.value, settled.value) { return .init(nanoseconds: 0) }
     let waits = [
       changed.map { $0 + pace.shortestHold }, strictUntil.map { $0 + pace.quiet },
+      unknownSince.map { $0 + pace.patience },
     ]
     return waits.compactMap { $0 }.max() ?? .init(nanoseconds: 0)
   }
