@@ -67,23 +67,23 @@ package struct LoginSource: ConditionSource {
 
   /// Nil where logind gives none: sleep does not wait for the agent then.
   private func takeDelay() async -> BusDescriptor? {
-    await Self.inhibit(
-      "sleep:shutdown", mode: "delay", why: "content is being downloaded, and is put down first", on: bus)
-  }
-
-  static func inhibit(
-    _ what: String, mode: String, why: String, on bus: BusConnection
-  ) async -> BusDescriptor? {
     do {
-      let answer = try await bus.call(
-        BusMethodCall(
-          "Inhibit", of: interface, at: path, destination: service,
-          arguments: [.string(what), .string("Pullbox"), .string(why), .string(mode)]),
-        timeout: BusFollower.patience)
-      return answer.first?.openDescriptor
+      return try await Self.inhibit(
+        "sleep:shutdown", mode: "delay", why: "content is being downloaded, and is put down first", on: bus)
     } catch {
       // A machine without logind, or one that does not let this user ask, sleeps when it wants to.
       return nil
     }
+  }
+
+  static func inhibit(
+    _ what: String, mode: String, why: String, on bus: BusConnection
+  ) async throws(BusError) -> BusDescriptor? {
+    let answer = try await bus.call(
+      BusMethodCall(
+        "Inhibit", of: interface, at: path, destination: service,
+        arguments: [.string(what), .string("Pullbox"), .string(why), .string(mode)]),
+      timeout: BusFollower.patience)
+    return answer.first?.openDescriptor
   }
 }

@@ -47,7 +47,8 @@ package struct MachineSources: Sendable {
       }
     }
     all = sources.filter { heard.contains($0.name) }
-    inhibitor = heard.contains(.login) ? system.map { PlacingInhibitor(bus: $0, clock: clock) } : nil
+    inhibitor =
+      heard.contains(.login) ? system.map { PlacingInhibitor(bus: $0, clock: clock, log: log) } : nil
   }
 
   /// Whether this process runs in a sandbox of Flatpak's (flatpak-metadata(5)).

@@ -22,8 +22,8 @@ struct BusSourceTests {
     private let template: String
     private let name: BusName
 
-    init(_ template: String, _ name: BusName) throws {
-      daemon = try PrivateBus(type: "system")
+    init(_ template: String, _ name: BusName, policy: String = "") throws {
+      daemon = try PrivateBus(type: "system", policy: policy)
       try daemon.start()
       bus = try BusConnection.open(.address(daemon.address))
       (self.template, self.name) = (template, name)
@@ -219,13 +219,38 @@ struct BusSourceTests {
   @Test("while content is placed a block keeps the machine awake, and no longer") func block() async throws {
     let mock = try Mock("logind", "org.freedesktop.login1")
     try await mock.start()
-    let inhibitor = PlacingInhibitor(bus: mock.bus, clock: SystemMonotonicClock())
+    let inhibitor = PlacingInhibitor(
+      bus: mock.bus, clock: SystemMonotonicClock(), log: Log(level: .error))
     try await inhibitor.whilePlacing("Heroes") {
       try await until(mock) {
         $0 == [["shutdown:sleep", "Pullbox", "Heroes is moved to its place", "block"]]
       }
     }
     try await until(mock) { $0.isEmpty }
+    await mock.end()
+  }
+
+  @Test("a block that is refused stops no placing, and is logged once") func refusedBlock() async throws {
+    let mock = try Mock(
+      "logind", "org.freedesktop.login1",
+      policy:
+        #"<policy context="default"><deny send_interface="org.freedesktop.login1.Manager" send_member="Inhibit"/></policy>"#
+    )
+    try await mock.start()
+    let lines = Locked<[String]>([])
+    let logged = Event()
+    let log = Log(level: .info, format: .json) { line in
+      lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+      logged.happen()
+    }
+    let inhibitor = PlacingInhibitor(bus: mock.bus, clock: SystemMonotonicClock(), log: log)
+    let first = await inhibitor.whilePlacing("Heroes") {
+      await logged.wait()
+      return 1
+    }
+    let second = await inhibitor.whilePlacing("Heroes") { 2 }
+    #expect(first == 1 && second == 2)
+    #expect(lines.current.count == 1 && lines.current[0].contains("AccessDenied"))
     await mock.end()
   }
 
