@@ -8,15 +8,19 @@ extension StoreRoutes {
     var reason: String?
   }
 
-  /// Adds the route by which a customer asks for a refund, the controls that do so and refuse it, and the one that shows what the
-  /// server reported.
-  func addRefundRequests(to routes: inout APIRoutes) {
+  /// Adds the route by which a customer asks for a refund.
+  func addRefundApplications(to routes: inout APIRoutes) {
     routes.on(.post, "/store/v1/transactions/{id}/refund-request") { [store] request, parameters in
       let account = try await store.customer(of: request)
       let body = try await request.decodeIfPresent(RefundApplication.self, upTo: .kibibytes(16))
       let told = try await store.requestRefund(of: parameters["id"], by: account, reason: body?.reason)
       return try .json(TransactionResponse(transaction: told), status: .accepted)
     }
+  }
+
+  /// Adds the controls by which a customer asks for a refund and is refused, and the one that shows what the
+  /// server reported.
+  func addRefundRequests(to routes: inout APIRoutes) {
     routes.on(.post, "/sandbox/v1/transactions/{id}/request-refund") { [store] request, parameters in
       let body = try await request.decodeIfPresent(RefundControl.self, upTo: .kibibytes(16))
       let told = try await store.requestRefund(of: parameters["id"], reason: body?.reason)

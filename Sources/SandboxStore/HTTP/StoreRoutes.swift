@@ -60,6 +60,7 @@ struct StoreRoutes: Sendable {
       }
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish", use: finish)
+    addRefundApplications(to: &routes)
     addFaults(to: &routes)
     addControls(to: &routes)
     routes.on(.get, "/metrics") { [metrics] _, _ in .metrics(await metrics.page()) }
