@@ -86,7 +86,7 @@ extension Library {
     }
   }
 
-  /// Of the two places of content, the one that its record does not name.
+  /// The one of the two places of content that its record does not name.
   private func elsewhere(of record: LibraryRecord) -> String {
     var other = record
     other.isWithdrawn.toggle()
