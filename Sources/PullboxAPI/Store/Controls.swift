@@ -66,7 +66,7 @@ public enum RefundReason: String, Codable, CaseIterable, Hashable, Sendable {
 
 /// The body of `POST /store/v1/transactions/{id}/refund-request`, and of the agent's `POST /v1/transactions/{id}/refund-request`: a customer asks for
 /// the price back. The store decides later.
-public struct RefundApplication: Codable, Hashable, Sendable, OperatorWritten {
+public struct RefundApplication: Codable, Hashable, Sendable {
   /// The customer's reason; absent for `OTHER`.
   public var reason: RefundReason?
 

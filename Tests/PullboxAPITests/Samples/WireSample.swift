@@ -80,6 +80,9 @@ struct WireWords: Sendable, CustomTestStringConvertible {
   static let all = [
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
+    WireWords(
+      RefundReason.self,
+      ["UNINTENDED_PURCHASE", "FULFILLMENT_ISSUE", "UNSATISFIED_WITH_PURCHASE", "LEGAL", "OTHER"]),
     WireWords(DownloadUrgency.self, ["now", "normal", "background"]),
     WireWords(
       MachineConditionName.self,
