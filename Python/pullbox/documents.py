@@ -67,6 +67,7 @@ class UnverifiedReason(StrEnum):
     LICENSE_EXPIRED = "license-expired"
     NEWER_THAN_LICENSE = "newer-than-license"
     NOT_IN_LICENSE = "not-in-license"
+    CONSUMABLE = "consumable"
 
 
 class OwnedContent(StrEnum):

@@ -145,6 +145,38 @@ struct HeldLicenseTests {
     #expect(answer(unknown, known: more, held: held).reason == .notInLicense)
   }
 
+  @Test("a whole license ends what it does not list, but no consumable and nothing that was told later")
+  func unlisted() throws {
+    func ends(_ known: KnownOwnership, _ isWhole: Bool = true) -> Bool {
+      !KnownOwnership.unlisted(
+        in: license(isWhole: isWhole), among: [unknown: known, bought: known], asked: Self.start,
+        at: Self.start + .seconds(9)
+      ).isEmpty
+    }
+    var known = KnownOwnership(
+      isOwned: true, because: "purchased", until: nil, asOf: Self.start, isConsumable: false)
+    #expect(ends(known) && !ends(known, false))
+    let ended = KnownOwnership.unlisted(
+      in: license(), among: [unknown: known, bought: known], asked: Self.start, at: Self.start)
+    #expect(Array(ended.keys) == [unknown])
+    #expect(ended[unknown]?.isOwned == false && ended[unknown]?.because == "not-bought")
+    known.asOf = Self.start + .milliseconds(1)
+    #expect(!ends(known))
+    // Of a clock that was ahead.
+    known.asOf = Self.start + .seconds(10)
+    #expect(ends(known))
+    known.asOf = Self.start
+    for isConsumable in [true, nil] {
+      known.isConsumable = isConsumable
+      #expect(!ends(known))
+    }
+    let held = try hold(license())
+    known.isConsumable = true
+    #expect(!held.isOvertaken(by: [unknown: known, bought: known, opened: known]))
+    let found = answer(unknown, known: known, held: held)
+    #expect(found.owned && found.reason == .consumable)
+  }
+
   @Test("a revocation that was heard behind the license says no, and so does what it never listed")
   func revoked() throws {
     let held = try hold(license())

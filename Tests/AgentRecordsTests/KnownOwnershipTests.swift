@@ -18,11 +18,12 @@ struct KnownOwnershipTests {
   @Test("what was taken back is owned no more, and what the feed offers again is")
   func revoked() throws {
     let lost = try #require(KnownOwnership(try entry(.revoked), after: nil, at: now))
-    #expect(lost == KnownOwnership(isOwned: false, because: "revoked", until: nil, asOf: now))
+    #expect(
+      lost == KnownOwnership(isOwned: false, because: "revoked", until: nil, asOf: now, isConsumable: false))
     let later = now + .seconds(60)
     #expect(KnownOwnership(try entry(.revoked), after: lost, at: later) == lost, "told again")
     let back = try #require(KnownOwnership(try entry(.reinstated), after: lost, at: later))
-    #expect(back == KnownOwnership(isOwned: true, because: nil, until: nil, asOf: later))
+    #expect(back == KnownOwnership(isOwned: true, because: nil, until: nil, asOf: later, isConsumable: false))
   }
 
   @Test("what ended when a subscription did was closed by its lapse, what ends later was taken back")

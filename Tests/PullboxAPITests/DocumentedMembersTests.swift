@@ -28,7 +28,7 @@ struct DocumentedMembersTests {
     ("FeedReference", "url token expires"),
     ("FeedResponse", "entries cursor whole feed"),
     ("FeedEntry", "kind product publication publicationDate version length transaction notBefore"),
-    ("EntitledProduct", "product version length because state publicationDate until store"),
+    ("EntitledProduct", "product version length because state publicationDate until store consumable"),
     ("GrantRequest", "store receipt product device version"),
     ("Proof", "store receipt signedTransaction purchaseToken"),
     ("Device", "id publicKey"),

@@ -148,7 +148,8 @@ CREATE TABLE ownership (
   until INTEGER,
   as_of INTEGER NOT NULL,
   is_kept INTEGER NOT NULL DEFAULT 0,
-  is_offered INTEGER NOT NULL DEFAULT 1
+  is_offered INTEGER NOT NULL DEFAULT 1,
+  is_consumable INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE product_grants (

@@ -37,7 +37,7 @@ package struct HeldLicense: Hashable, Sendable {
 
   /// Whether the server has told otherwise of a product since: then another one is wanted.
   package func isOvertaken(by known: [ProductIdentifier: KnownOwnership]) -> Bool {
-    known.contains { $0.value.isOwned != owned.contains($0.key) }
+    known.contains { $0.value.isConsumable != true && $0.value.isOwned != owned.contains($0.key) }
   }
 
   /// Whether it answers at that time.
@@ -56,14 +56,37 @@ extension KnownOwnership {
     var all: [ProductIdentifier: KnownOwnership] = [:]
     for owned in license.owned {
       all[owned.product] = KnownOwnership(
-        isOwned: true, because: owned.because, until: owned.until, asOf: now)
+        isOwned: true, because: owned.because, until: owned.until, asOf: now, isConsumable: false)
     }
     for ended in license.ended {
       all[ended.product] = KnownOwnership(
-        isOwned: false, because: ended.because, until: ended.until, asOf: now, isKept: ended.keep == true)
+        isOwned: false, because: ended.because, until: ended.until, asOf: now, isKept: ended.keep == true,
+        isConsumable: false)
     }
     return all
   }
+}
+
+extension KnownOwnership {
+  /// The ownership that ends by a license that was asked for at `asked` and does not list it: all that was known by then, where the license is
+  /// whole, except for consumables, and for what may be one.
+  package static func unlisted(
+    in license: License, among known: [ProductIdentifier: KnownOwnership], asked: Timestamp, at now: Timestamp
+  ) -> [ProductIdentifier: KnownOwnership] {
+    guard license.isWhole else { return [:] }
+    let listed = Set(license.owned.map(\.product)).union(license.ended.map(\.product))
+    return known.filter {
+      $0.value.isOwned && $0.value.isConsumable == false && !$0.value.isLater(than: asked, at: now)
+        && !listed.contains($0.key)
+    }.mapValues { known in
+      KnownOwnership(
+        isOwned: false, because: EntitlementRule.notBought.rawValue, until: nil, asOf: now,
+        isOffered: known.isOffered, isConsumable: false)
+    }
+  }
+
+  /// Whether it was told behind `asked`. A time to come is of a clock that was ahead, and no later word.
+  package func isLater(than asked: Timestamp, at now: Timestamp) -> Bool { asked < asOf && asOf <= now }
 }
 
 extension ProductOwnership {
@@ -88,6 +111,8 @@ extension ProductOwnership {
       } else if known?.isOwned != true, isListed {
         // The feed has told of its end since; the next license will say it too.
         reason = .newerThanLicense
+      } else if known?.isOwned == true, known?.isConsumable == true, !isListed {
+        reason = .consumable
       } else if known?.isOwned == true ? !isListed : !isEnded && !held.license.isWhole {
         reason = .notInLicense
       }

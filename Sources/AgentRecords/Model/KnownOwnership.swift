@@ -15,11 +15,14 @@ package struct KnownOwnership: Hashable, Sendable {
   package var isKept = false
   /// Whether the server has content of it.
   package var isOffered = true
+  /// Whether it is a consumable, which no license lists; nil where that was not told.
+  package var isConsumable: Bool?
 
   /// Whether the other says the same, whenever that was.
   package func says(_ other: KnownOwnership?) -> Bool {
     isOwned == other?.isOwned && because == other?.because && until == other?.until
       && isKept == other?.isKept && isOffered == other?.isOffered
+      && isConsumable == other?.isConsumable
   }
 
   /// Creates the ownership that follows from an entry of the feed and the ownership known before; nil for an entry that
@@ -50,11 +53,14 @@ package struct KnownOwnership: Hashable, Sendable {
       isOffered = false
     case .subscriptionEnding, .subscriptionEnded, nil: return nil
     }
+    // A feed tells of none.
+    isConsumable = false
   }
 
   /// Creates the ownership of a product that the server lists as owned.
   package init(_ owned: EntitledProduct, at now: Timestamp) {
-    self.init(isOwned: true, because: owned.because, until: owned.until, asOf: now)
+    self.init(
+      isOwned: true, because: owned.because, until: owned.until, asOf: now, isConsumable: owned.consumable)
   }
 
   /// Whether its content belongs out of the tree that readers see: it was taken back, and the publisher does not leave it to those who have
@@ -63,8 +69,9 @@ package struct KnownOwnership: Hashable, Sendable {
 
   package init(
     isOwned: Bool, because: String?, until: Timestamp?, asOf: Timestamp, isKept: Bool = false,
-    isOffered: Bool = true
+    isOffered: Bool = true, isConsumable: Bool? = nil
   ) {
+    self.isConsumable = isConsumable
     self.isKept = isKept
     self.isOffered = isOffered
     self.isOwned = isOwned

@@ -98,9 +98,11 @@ extension AgentDatabase {
         is_servers INTEGER NOT NULL,
         server_offset INTEGER NOT NULL
       ) STRICT;
-      -- is_kept: the publisher leaves the content to those who had it; is_offered: whether the server has content of it.
+      -- is_kept: the publisher leaves the content to those who had it; is_offered: whether the server has content of it;
+      -- is_consumable: no license lists it, null where that was not told.
       ALTER TABLE ownership ADD COLUMN is_kept INTEGER NOT NULL DEFAULT 0;
       ALTER TABLE ownership ADD COLUMN is_offered INTEGER NOT NULL DEFAULT 1;
+      ALTER TABLE ownership ADD COLUMN is_consumable INTEGER;
       -- When it was heard that the purchase was taken back.
       ALTER TABLE transactions ADD COLUMN revoked_at INTEGER;
       -- The content belongs out of the tree that readers see.

@@ -13,7 +13,8 @@ extension AgentDatabase {
         known[product] = KnownOwnership(
           isOwned: try row.boolean("is_owned"), because: try row.optionalText("because"),
           until: try row.optionalTimestamp("until"), asOf: try row.timestamp("as_of"),
-          isKept: try row.boolean("is_kept"), isOffered: try row.boolean("is_offered"))
+          isKept: try row.boolean("is_kept"), isOffered: try row.boolean("is_offered"),
+          isConsumable: try row.optionalInteger("is_consumable").map { $0 != 0 })
       }
       return known
     }
@@ -30,16 +31,16 @@ extension AgentDatabase {
     for (product, known) in news {
       try connection.execute(
         """
-        INSERT INTO ownership (product, is_owned, because, until, as_of, is_kept, is_offered)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO ownership (product, is_owned, because, until, as_of, is_kept, is_offered, is_consumable)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (product) DO UPDATE SET is_owned = excluded.is_owned, because = excluded.because,
           until = excluded.until, as_of = excluded.as_of, is_kept = excluded.is_kept,
-          is_offered = excluded.is_offered
+          is_offered = excluded.is_offered, is_consumable = excluded.is_consumable
         """,
         [
           .text(product.description), .boolean(known.isOwned), .optional(known.because),
           .optional(known.until), .timestamp(known.asOf), .boolean(known.isKept),
-          .boolean(known.isOffered),
+          .boolean(known.isOffered), .optional(known.isConsumable) { .boolean($0) },
         ])
     }
   }

@@ -137,7 +137,7 @@ extension GrantService {
               because: claim.reason.rawValue, transaction: claim.transaction,
               state: state?.name.rawValue ?? "not-granted",
               publicationDate: catalog[product]?.product.publicationDate, until: report.ends[product],
-              store: key.store.description)
+              store: key.store.description, consumable: catalog[product]?.product.type == .consumable)
           }
         }
         return (products, subscribedUntil, subscribedSince)

@@ -49,7 +49,7 @@ extension Library {
     return try await note(news)
   }
 
-  /// Notes what a license lists that was asked for at `asked`. What was told of a product later than that goes before it. Saves it by
+  /// Notes what a license lists that was asked for at `asked`, and the end of what it does not. What was told of a product later than that goes before it. Saves it by
   /// `save`, which is given the news of it alone. Returns the items that change by it.
   package func noteLicensed(
     _ license: License, asked: Timestamp,
@@ -61,10 +61,9 @@ extension Library {
       guard let known = ownership[product] else { continue }
       var told = told
       told.isOffered = known.isOffered
-      // A time to come is of a clock that was ahead, and no later word.
-      let isOlder = asked < known.asOf && known.asOf <= now
-      news[product] = isOlder || told.says(known) ? nil : told
+      news[product] = known.isLater(than: asked, at: now) || told.says(known) ? nil : told
     }
+    news.merge(KnownOwnership.unlisted(in: license, among: ownership.all, asked: asked, at: now)) { $1 }
     let told = news
     let changed = Set(told.keys.filter { ownership[$0]?.isOwned ?? true != told[$0]?.isOwned })
     try await BlockingPool.shared.run { try save(told) }
@@ -78,7 +77,8 @@ extension Library {
   package func noteGranted(_ product: ProductIdentifier, asked: Timestamp) async throws -> [LibraryItem] {
     guard let known = ownership[product], !known.isOwned, known.asOf <= asked else { return [] }
     return try await note([
-      product: KnownOwnership(isOwned: true, because: nil, until: nil, asOf: clock.now())
+      product: KnownOwnership(
+        isOwned: true, because: nil, until: nil, asOf: clock.now(), isConsumable: known.isConsumable)
     ])
   }
 

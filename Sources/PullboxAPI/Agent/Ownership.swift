@@ -20,9 +20,10 @@ public struct ProductOwnership: Codable, Hashable, Sendable {
     case licenseExpired = "license-expired"
     /// The license says that it is owned, and the server has told of its end since.
     case newerThanLicense = "newer-than-license"
-    /// The license does not list it: the server has told of it since, or it is a consumable, which no license lists, or the license has no
-    /// room for all products.
+    /// The license does not list it: the server has told of it since, or the license has no room for all products.
     case notInLicense = "not-in-license"
+    /// It is a consumable, which no license lists: it is delivered once, where it was bought.
+    case consumable
   }
 
   /// Where the product's content is.

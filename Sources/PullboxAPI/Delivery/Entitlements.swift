@@ -115,13 +115,16 @@ public struct EntitledProduct: Codable, Sendable {
   public var until: Timestamp?
   /// The store of the transaction; absent from servers that do not tell.
   public var store: String?
+  /// Whether it is a consumable, which no license lists; absent from servers that do not tell.
+  public var consumable: Bool?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, because: String,
     transaction: TransactionIdentifier, state: String, publicationDate: Timestamp? = nil,
-    until: Timestamp? = nil, store: String? = nil
+    until: Timestamp? = nil, store: String? = nil, consumable: Bool? = nil
   ) {
+    self.consumable = consumable
     self.store = store
     self.product = product
     self.version = version
@@ -137,6 +140,7 @@ public struct EntitledProduct: Codable, Sendable {
 extension EntitledProduct: SelfWritten {
   func write(to object: inout JSONObjectWriter) {
     object.set("because", to: because)
+    if let consumable { object.set("consumable", to: consumable) }
     object.set("length", to: length.rawValue)
     object.set("product", to: product.description)
     if let publicationDate { object.set("publicationDate", to: publicationDate.rfc3339) }

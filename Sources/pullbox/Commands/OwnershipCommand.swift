@@ -53,6 +53,7 @@ enum OwnershipCommand: Command {
     case .licenseExpired: "the license of this device is over; another comes when the server is heard"
     case .newerThanLicense: "the server has taken it back since it signed the license of this device"
     case .notInLicense: "the license of this device does not list it"
+    case .consumable: "it is a consumable, which no license lists"
     }
   }
 }

@@ -46,6 +46,7 @@ extension WireSample {
   static let entitled = """
     {
       "because": "published-during-subscription",
+      "consumable": false,
       "length": 250003657,
       "product": "com.example.heroes.issue42",
       "publicationDate": "2026-11-01T00:00:00.000Z",

@@ -113,7 +113,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(ProductOwnership.Verification.self, ["verified", "unverified"]),
     WireWords(
       ProductOwnership.UnverifiedReason.self,
-      ["no-license", "license-expired", "newer-than-license", "not-in-license"]),
+      ["no-license", "license-expired", "newer-than-license", "not-in-license", "consumable"]),
     WireWords(ProductOwnership.Content.self, ["present", "withdrawn"]),
     WireWords(LibraryVerification.Fault.Kind.self, ["missing", "damaged", "foreign"]),
     WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),
