@@ -7,6 +7,7 @@ package struct MachinePolicy: Hashable, Sendable {
   /// The bytes from which a download waits on a metered way.
   package var meteredLimit = ByteCount.mebibytes(10)
   package var portal = ConditionRule.wait
+  package var offline = ConditionRule.wait
   /// Below so many percent the battery is low; 0 is never.
   package var batteryLevel = 20
   package var onBattery = ConditionRule.ignore
@@ -37,7 +38,7 @@ package struct MachinePolicy: Hashable, Sendable {
     switch name {
     case .metered: metered
     case .portal: portal
-    case .offline: needsNetwork ? .wait : .ignore
+    case .offline: needsNetwork ? offline : .ignore
     case .batteryLow: batteryLevel > 0 ? .wait : .ignore
     case .onBattery: onBattery
     case .powerSaver: powerSaver

@@ -98,6 +98,10 @@ public enum AgentCommand {
         help: "Downloads wait while the network wants a log-in, as the system says, or that is ignored"
       ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
       CommandOption.value(
+        "offline", "RULE", fallback: "wait",
+        help: "Downloads and requests wait while this machine says that it has no network, or that is ignored"
+      ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
+      CommandOption.value(
         "battery-level", "N", fallback: "20",
         help:
           "Downloads wait while less percent are left in the battery that the machine runs on; 0 for never"

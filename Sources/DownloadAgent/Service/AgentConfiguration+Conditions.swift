@@ -18,6 +18,7 @@ extension AgentConfiguration {
       policy.meteredLimit = meteredLimit.bytes
     }
     policy.portal = portal ?? policy.portal
+    policy.offline = offline ?? policy.offline
     if let batteryLevel {
       if !(0...100).contains(batteryLevel) {
         faults.append(ConfigurationFault(subject: "batteryLevel", message: "0 to 100 percent are expected"))
@@ -48,8 +49,11 @@ extension AgentConfiguration {
     return heard
   }
 
-  /// Whether the service is reached by the network: one on this machine itself, or behind a proxy on it, is there without.
-  func needsNetwork(_ url: String, environment: [String: String]) -> Bool {
+  /// Whether the service is reached by the network: one on this machine itself, or behind a proxy on it, is there without. Reads the names
+  /// of this machine, which blocks.
+  func needsNetwork(
+    _ url: String, environment: [String: String], names: OwnNames = .ofThisMachine()
+  ) -> Bool {
     let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"]
     if proxies.contains(where: { environment[$0]?.isEmpty == false }) { return false }
     guard let start = url.firstRange(of: "://")?.upperBound else { return true }
@@ -57,6 +61,6 @@ extension AgentConfiguration {
     let host =
       authority.hasPrefix("[")
       ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
-    return !(host == "localhost" || host == "::1" || host.hasSuffix(".localhost") || host.hasPrefix("127."))
+    return !names.contains(String(host))
   }
 }

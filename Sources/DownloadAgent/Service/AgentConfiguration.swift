@@ -61,6 +61,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var meteredLimit: ConfigurationSize?
   /// Whether downloads wait while the network wants a log-in; `wait` unless given.
   public var portal: ConditionRule?
+  /// Whether downloads and requests wait while this machine says that it has no network; `wait` unless given.
+  public var offline: ConditionRule?
   /// The percentage below which downloads wait for the battery, 0 to 100, 0 for never; 20 unless given.
   public var batteryLevel: Int?
   /// Whether downloads wait while the machine runs on its battery; `ignore` unless given.

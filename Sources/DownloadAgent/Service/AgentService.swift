@@ -339,7 +339,9 @@ public final class AgentService: Service {
     do {
       let new = try await BlockingPool.shared.run { try source.read().configuration }
       try new.check()
-      let policy = try new.machinePolicy(environment: ProcessEnvironment.variables)
+      let policy = try await BlockingPool.shared.run {
+        try new.machinePolicy(environment: ProcessEnvironment.variables)
+      }
       try await downloads.setLimits(try new.downloadLimits())
       await conditions.setPolicy(policy)
       log.level = LogLevel(name: new.logLevel) ?? log.level
