@@ -88,6 +88,47 @@ import Testing
     await signal.wait(atMost: nil, clock: clock)
   }
 
+  @Test("a machine that wrongly says that it has no network is doubted each two minutes") func doubt()
+    async throws
+  {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(clock: clock)
+    let signal = AsyncSignal()
+    gate.signalOpenings(to: signal)
+    let requests = Locked(0)
+    let isThere = Locked(false)
+    func call() async -> Bool {
+      do {
+        _ = try await gate.pass("GET /") { () async throws(APICallError) -> Int in
+          requests.withLock { $0 += 1 }
+          guard isThere.current else {
+            throw .unreachable(HTTPClientError(code: .noNetwork, message: "no route", isRetryable: true))
+          }
+          return 1
+        }
+        return true
+      } catch {
+        return false
+      }
+    }
+    gate.setAbsence("this machine has no network, as rtnetlink says", doubtful: true)
+    for _ in 0..<600 {
+      #expect(await !call())
+      // Told again, as at every change of another condition.
+      gate.setAbsence("this machine has no network, as rtnetlink says", doubtful: true)
+      clock.advance(by: .seconds(1))
+    }
+    #expect(requests.current == 4 && !gate.takeDisproof())
+    isThere.withLock { $0 = true }
+    #expect(await call())
+    #expect(gate.takeDisproof() && !gate.takeDisproof() && gate.openings == 1)
+    await signal.wait(atMost: nil, clock: clock)
+    #expect(await call())
+    gate.setAbsence("this machine is about to sleep")
+    clock.advance(by: .seconds(3600))
+    #expect(await !call(), "sleep is no matter of doubt")
+  }
+
   @Test("without a network no call is made, and its end wakes what waits") func absence() async throws {
     let gate = NetworkGate(clock: ManualMonotonicClock())
     let signal = AsyncSignal()

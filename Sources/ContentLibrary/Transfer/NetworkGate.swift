@@ -14,6 +14,8 @@ package final class NetworkGate: Sendable {
   /// requests.
   package static let standardBackoff = Backoff(
     initial: .seconds(1), factor: 2, cap: .seconds(120), jitter: 0.2)
+  /// While the machine says that it has no network, one call in so long goes out none the less: what it says may be wrong.
+  package static let standardDoubt: Duration = .seconds(120)
 
   private struct State {
     package var condition = NetworkCondition()
@@ -22,22 +24,40 @@ package final class NetworkGate: Sendable {
     package var lastError: APICallError?
     /// Why no request is made at all; nil where the machine has a way.
     var absence: String?
+    /// When a call may go out during the absence; nil for none.
+    var doubtDue: MonotonicInstant?
+    /// Whether such a call is under way.
+    var isDoubted = false
+    /// Whether one was answered, which no one has heard of yet.
+    var isDisproved = false
     package var openings = 0
     var listeners: [AsyncSignal] = []
+
+    /// A call was answered. Whether that ends an absence.
+    mutating func disprove() -> Bool {
+      guard isDoubted else { return false }
+      isDoubted = false
+      guard absence != nil else { return false }
+      (absence, doubtDue, isDisproved) = (nil, nil, true)
+      return true
+    }
   }
 
   private let state: Mutex<State>
   private let clock: any MonotonicClock
   private let backoff: Backoff
+  private let doubt: Duration
 
-  /// `longestWish` is for how long a service is left alone at most, whatever it asks for.
+  /// `longestWish` is for how long a service is left alone at most, whatever it asks for; `doubt` is how long an absence is believed before
+  /// a call goes out, and between two such calls.
   package init(
     clock: any MonotonicClock = SystemMonotonicClock(), backoff: Backoff = standardBackoff,
-    longestWish: Duration = RetryPolicy().longestRequestedDelay
+    longestWish: Duration = RetryPolicy().longestRequestedDelay, doubt: Duration = standardDoubt
   ) {
     state = Mutex(State(wishes: ServiceWishes(longest: longestWish)))
     self.clock = clock
     self.backoff = backoff
+    self.doubt = doubt
   }
 
   /// How often it was opened: a loop that sees another number than before tries again what waits for
@@ -52,15 +72,29 @@ package final class NetworkGate: Sendable {
     state.withLock { $0.listeners.append(signal) }
   }
 
-  /// While there is an absence no request is made, and none is a probe: every call fails with its sentence. Its end wakes what waits.
-  package func setAbsence(_ absence: String?) {
+  /// While there is an absence every call fails with its sentence, and no request is made: but for one in two minutes where the absence is
+  /// `doubtful`. One that is answered ends the absence, as `nil` does, and ``takeDisproof()`` tells. Its end wakes what waits.
+  package func setAbsence(_ absence: String?, doubtful: Bool = false) {
+    let now = clock.now()
     let ended = state.withLock { state -> [AsyncSignal] in
-      defer { state.absence = absence }
-      guard state.absence != nil, absence == nil else { return [] }
+      let was = state.absence
+      state.absence = absence
+      state.doubtDue = absence != nil && doubtful ? state.doubtDue ?? now + doubt : nil
+      // The answer to a call of before says nothing of this.
+      if absence == nil || !doubtful { state.isDoubted = false }
+      guard was != nil, absence == nil else { return [] }
       state.openings += 1
       return state.listeners
     }
     for listener in ended { listener.signal() }
+  }
+
+  /// Whether a call was answered during an absence since the last question.
+  package func takeDisproof() -> Bool {
+    state.withLock { state in
+      defer { state.isDisproved = false }
+      return state.isDisproved
+    }
   }
 
   /// The machine has another way than before: what waits for the way is tried at once, and so is a probe.
@@ -103,9 +137,16 @@ package final class NetworkGate: Sendable {
   func admit() throws(APICallError) -> Bool {
     let now = clock.now()
     let (admission, error, absence) = state.withLock { state in
-      (
-        state.absence == nil ? state.condition.admit(at: now) : .open, state.lastError, state.absence
-      )
+      if let absence = state.absence {
+        guard let due = state.doubtDue, due <= now else {
+          return (NetworkCondition.Admission.open, state.lastError, Optional(absence))
+        }
+        state.doubtDue = now + doubt
+        state.isDoubted = true
+        // Where the way is closed besides, the call is its probe as well.
+        state.condition.hurry(at: now)
+      }
+      return (state.condition.admit(at: now), state.lastError, nil)
     }
     if let absence {
       throw .unreachable(HTTPClientError(code: .noNetwork, message: absence, isRetryable: true))
@@ -120,7 +161,8 @@ package final class NetworkGate: Sendable {
   /// The service itself answered. Where that opens the way, the listeners are signaled.
   func noteAnswer() {
     let listeners = state.withLock { state -> [AsyncSignal] in
-      guard state.condition.succeed() else { return [] }
+      let isDisproved = state.disprove()
+      guard state.condition.succeed() || isDisproved else { return [] }
       state.openings += 1
       state.lastError = nil
       return state.listeners
@@ -132,6 +174,7 @@ package final class NetworkGate: Sendable {
   /// closed still. An answer of something else closes the way at once, for the longer of the backoff and the
   /// pause that it asks for.
   package func note(_ error: APICallError, wasProbe: Bool) {
+    if error.isUnreachable { state.withLock { $0.isDoubted = false } }
     let isClosed = error.isForeign || (wasProbe && error.isUnreachable)
     guard isClosed else {
       if !error.isUnreachable { noteAnswer() }
@@ -139,12 +182,16 @@ package final class NetworkGate: Sendable {
     }
     let now = clock.now()
     let requested = error.isForeign ? error.pauseForAll : nil
-    state.withLock { state in
+    let listeners = state.withLock { state -> [AsyncSignal] in
       if error.isForeign { state.lastError = error }
       state.condition.fail(wasProbe: wasProbe, at: now) {
         max(backoff.delay(afterFailures: $0), requested ?? .zero)
       }
+      // Something answers: there is a network.
+      guard error.isForeign, state.disprove() else { return [] }
+      return state.listeners
     }
+    for listener in listeners { listener.signal() }
   }
 
   /// The last error; one that can carry a time gets that to the next probe. Without an error the status is

@@ -35,6 +35,8 @@ actor ConditionWatch {
   private var policy: MachinePolicy
   /// The conditions that were told to the downloads last.
   private var applied = MachineConditions()
+  /// A request was answered while the machine said that it has no network, and it says so still.
+  private var isAbsenceDisproved = false
   /// Signalled when the ledger is to be looked at.
   private let wakeUp = AsyncSignal()
   /// Those that have told, or ended, once.
@@ -55,6 +57,7 @@ actor ConditionWatch {
     self.clock = clock
     self.wallClock = wallClock
     self.log = log
+    for gate in gates { gate.signalOpenings(to: wakeUp) }
   }
 
   /// Until the task is cancelled.
@@ -71,6 +74,7 @@ actor ConditionWatch {
   /// Other rules, which count at once.
   func setPolicy(_ policy: MachinePolicy) async {
     self.policy = policy
+    setAbsence(in: applied)
     await downloads.setPolicy(policy)
   }
 
@@ -123,24 +127,51 @@ actor ConditionWatch {
 
   /// Tells what has changed. The gates close before the downloads are stopped, and open before these go on.
   private func settle() async {
-    guard ledger.settle(at: clock.now(), wall: wallClock.now()) else { return }
-    let (before, now) = (applied, ledger.conditions)
-    applied = now
-    logChanges(from: before, to: now)
-    let absence = absence(in: now)
-    for gate in gates { gate.setAbsence(absence) }
-    await downloads.setMachine(now)
-    if now.session.isLeaving?.value == true, before.session.isLeaving?.value != true {
-      await downloads.rest()
-      // It may have woken up meanwhile.
-      if applied.session.isLeaving?.value == true { await client.disconnect() }
+    _ = ledger.settle(at: clock.now(), wall: wallClock.now())
+    let isDisproved = noteDisproof()
+    var now = ledger.conditions
+    if isAbsenceDisproved { now.network.way = nil }
+    let before = applied
+    if now != before {
+      applied = now
+      logChanges(from: before, to: now)
+      setAbsence(in: now)
+      await downloads.setMachine(now)
+      if now.session.isLeaving?.value == true, before.session.isLeaving?.value != true {
+        await downloads.rest()
+        // It may have woken up meanwhile.
+        if applied.session.isLeaving?.value == true { await client.disconnect() }
+      }
     }
-    guard now.session.isLeaving?.value != true else { return }
-    let hasWoken = before.session.isLeaving?.value == true
-    if hasWoken || Self.isOtherWay(now.network, than: before.network) {
+    let hasWoken = before.session.isLeaving?.value == true && now.session.isLeaving?.value != true
+    guard applied.session.isLeaving?.value != true else { return }
+    if hasWoken || isDisproved || Self.isOtherWay(now.network, than: before.network) {
       for gate in gates { gate.tryAgain() }
       await downloads.wayAppeared()
     }
+  }
+
+  /// Takes in that a gate has met an answer where the machine says that there is no network; whether one has now. It counts until the
+  /// machine says anything else.
+  private func noteDisproof() -> Bool {
+    // Each is asked, for each tells once.
+    let isDisproved = gates.reduce(false) { $1.takeDisproof() || $0 }
+    guard let way = ledger.conditions.network.way, way.value == .none else {
+      isAbsenceDisproved = false
+      return false
+    }
+    guard isDisproved, !isAbsenceDisproved else { return false }
+    isAbsenceDisproved = true
+    log.warning(
+      "a request was answered though the machine says that it has no network; that is not believed any more",
+      ["source": LogValue(way.source.rawValue)])
+    return true
+  }
+
+  /// Closes and opens the gates. That there is no network is doubted; that the machine is about to sleep is not.
+  private func setAbsence(in conditions: MachineConditions) {
+    let (absence, isLeaving) = (absence(in: conditions), conditions.session.isLeaving?.value == true)
+    for gate in gates { gate.setAbsence(absence, doubtful: !isLeaving) }
   }
 
   /// Why no request is worth anything now; nil where one may be.

@@ -43,6 +43,8 @@ public final class AgentService: Service {
     var licenseRetry = Backoff(initial: .seconds(5), factor: 2, cap: .seconds(3600), jitter: 0.2)
     /// The pauses between the probes of a network that is not open.
     var probes = NetworkGate.standardBackoff
+    /// The time between two requests of a service while the machine says that it has no network.
+    var doubt = NetworkGate.standardDoubt
     /// The time between two comment lines of a resting event stream.
     var heartbeat: Duration = .seconds(15)
     /// The zone of windows and of the budget.
@@ -139,11 +141,13 @@ public final class AgentService: Service {
     let serverMonitor = EndpointHealth(
       url: configuration.server, clock: wallClock,
       network: NetworkGate(
-        clock: clock, backoff: tuning.probes, longestWish: tuning.downloadRetry.longestRequestedDelay))
+        clock: clock, backoff: tuning.probes, longestWish: tuning.downloadRetry.longestRequestedDelay,
+        doubt: tuning.doubt))
     let storeMonitor = EndpointHealth(
       url: configuration.store, clock: wallClock,
       network: NetworkGate(
-        clock: clock, backoff: tuning.probes, longestWish: tuning.downloadRetry.longestRequestedDelay))
+        clock: clock, backoff: tuning.probes, longestWish: tuning.downloadRetry.longestRequestedDelay,
+        doubt: tuning.doubt))
     var serverAPI = APIClient(baseURL: configuration.server, client: client)
     serverAPI.maximumResponseLength = Self.maximumAnswer
     serverAPI.trust = configuration.serverTrust

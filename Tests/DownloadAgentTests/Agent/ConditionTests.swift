@@ -233,6 +233,31 @@ import Testing
       #expect(try harness.placed(package), "step \(step)")
     }
   }
+  @Test("a machine that wrongly says that it has no network is found out, and what waits goes on")
+  func wrong()
+    async throws
+  {
+    let package = try FixturePackage.file(length: 1 << 20)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(
+        server: url, sources: [.networkManager], needsNetwork: true, doubt: .milliseconds(200)
+      ) { agent in
+        await Self.tell(agent) { $0.way = NetworkWay.none }
+        try server.queuePurchase()
+        #expect(try await agent.ended().state == .finished)
+        // What is told of other things does not bring it back.
+        await Self.tell(agent) {
+          $0.way = NetworkWay.none
+          $0.isOnBattery = true
+        }
+        #expect(try await harness.get("/v1/status", as: AgentStatus.self).conditions == nil)
+      }
+    }
+    #expect(try harness.placed(package))
+  }
+
 
   @Test("a machine that tells nothing is as before, and the log has one line of it") func nothing()
     async throws

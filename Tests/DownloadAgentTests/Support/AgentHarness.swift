@@ -49,6 +49,7 @@ final class AgentHarness: Sendable {
     ownershipRhythm: ArrivalFollower.Rhythm? = nil, queuePage: Int? = nil,
     stallAfter: Duration = .seconds(20), wallClock: any WallClock = SystemWallClock(),
     calendar: LocalCalendar? = nil, sources: [ConditionSourceName] = [], needsNetwork: Bool? = nil,
+    doubt: Duration? = nil,
     pace: ConditionLedger.Pace = ConditionLedger.Pace(),
     bus: PrivateBus? = nil,
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
@@ -82,6 +83,7 @@ final class AgentHarness: Sendable {
     if let calendar { tuning.calendar = calendar }
     tuning.conditionSources = sources.map(SilentSource.init(name:))
     tuning.needsNetwork = needsNetwork
+    if let doubt { tuning.doubt = doubt }
     tuning.conditionPace = pace
     if let bus { tuning.busEnvironment = bus.environment }
     if let queuePage { tuning.queuePage = queuePage }
