@@ -11,7 +11,7 @@ struct NetworkReading: Sendable {
   }
 
   private(set) var table = NetworkTable()
-  /// The question that is to be asked, or is being answered; nil once all is answered.
+  /// The question that is to be asked, or is being answered; nil once all are answered.
   private(set) var question: Question? = Question(kind: .links, sequence: 1)
 
   /// Takes in what one read of the socket has brought; changes that the kernel tells meanwhile count, too. False where the answer is not

@@ -37,6 +37,7 @@ actor ConditionWatch {
   private var applied = MachineConditions()
   /// A request was answered while the machine said that it has no network, and it says so still.
   private var isAbsenceDisproved = false
+  private var wayChanges = WayChanges()
   /// Signalled when the ledger is to be looked at.
   private let wakeUp = AsyncSignal()
   /// Those that have told, or ended, once.
@@ -120,7 +121,8 @@ actor ConditionWatch {
   private func settleWhenDue() async {
     while !Task.isCancelled {
       await settle()
-      let rest = ledger.nextChange.map { max(.milliseconds(1), $0 - clock.now()) }
+      let next = [ledger.nextChange, wayChanges.due].compactMap(\.self).min()
+      let rest = next.map { max(.milliseconds(1), $0 - clock.now()) }
       await wakeUp.wait(atMost: rest, clock: clock)
     }
   }
@@ -144,8 +146,9 @@ actor ConditionWatch {
       }
     }
     let hasWoken = before.session.isLeaving?.value == true && now.session.isLeaving?.value != true
+    if Self.isOtherWay(now.network, than: before.network) { wayChanges.note(at: clock.now()) }
     guard applied.session.isLeaving?.value != true else { return }
-    if hasWoken || isDisproved || Self.isOtherWay(now.network, than: before.network) {
+    if wayChanges.take(at: clock.now()) || hasWoken || isDisproved {
       for gate in gates { gate.tryAgain() }
       await downloads.wayAppeared()
     }
