@@ -524,8 +524,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "MachineConditionSources", "LibraryCatalog", "CatalogDocuments", "ContentLibrary",
-      "AgentRecords", "PullboxAPI",
+      "DownloadAgent", "MachineConditionSources", "MessageBus", "LibraryCatalog", "CatalogDocuments",
+      "ContentLibrary", "AgentRecords", "PullboxAPI",
       "PullboxAPIClient", "HTTPServer",
       "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "MessageBus", "Database",
       "ServiceRuntime",
