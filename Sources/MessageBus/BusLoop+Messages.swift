@@ -20,8 +20,10 @@ extension BusLoop {
   private func receiveAnswer(_ reader: MessageReader) {
     guard let cookie = reader.replyCookie, let call = calls[cookie] else { return }
     let destination = call.call.destination
-    // An answer of another connection than was asked; of a well-known name's owner the bus sees to it.
-    if destination.isUnique || destination == .bus, reader.sender != destination { return }
+    // An answer of another connection than was asked; of a well-known name's owner the bus sees to it. An error may be the bus's own: by
+    // it the bus says that it lets the call not through, or that the one who was asked has gone.
+    let isOfBus = reader.kind == .methodError && reader.sender == .bus
+    if destination.isUnique || destination == .bus, reader.sender != destination, !isOfBus { return }
     calls[cookie] = nil
     if reader.kind == .methodError {
       let name = reader.errorName ?? "org.freedesktop.DBus.Error.Failed"

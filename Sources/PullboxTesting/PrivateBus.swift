@@ -17,22 +17,55 @@ public final class PrivateBus: Sendable {
   private let runs = Mutex(0)
 
   /// A bus that does not run yet. `policy` is XML that comes behind a policy that allows everything, such as service directories; `type`
-  /// is what the bus says it is, `session` or `system`.
-  public init(type: String = "session", policy: String = "") throws {
+  /// is what the bus says it is, `session` or `system`. With `isStock`, the policy in front is that of a machine's own bus of the system
+  /// instead.
+  public init(type: String = "session", policy: String = "", isStock: Bool = false) throws {
     directory = try TemporaryDirectory()
-    let configuration = """
+    configuration = (type, isStock)
+    try configure(policy: policy)
+  }
+
+  /// The kind of bus, and whether the policy in front of the test's is that of a machine.
+  private let configuration: (type: String, isStock: Bool)
+
+  /// That of dbus-daemon's own system.conf, as distributions have it.
+  private static let stockPolicy = """
+    <policy context="default">
+      <allow user="*"/>
+      <deny own="*"/>
+      <deny send_type="method_call"/>
+      <allow send_type="signal"/>
+      <allow send_requested_reply="true" send_type="method_return"/>
+      <allow send_requested_reply="true" send_type="error"/>
+      <allow receive_type="method_call"/>
+      <allow receive_type="method_return"/>
+      <allow receive_type="error"/>
+      <allow receive_type="signal"/>
+      <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
+      <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Introspectable"/>
+      <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Properties"/>
+    </policy>
+    """
+
+  private static let openPolicy = """
+    <policy context="default">
+      <allow send_destination="*" eavesdrop="true"/>
+      <allow eavesdrop="true"/>
+      <allow own="*"/>
+    </policy>
+    """
+
+  /// Writes the configuration with another policy of the test, which a daemon that runs takes when it is told `ReloadConfig`.
+  public func configure(policy: String) throws {
+    let text = """
       <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
        "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
       <busconfig>
-        <type>\(type)</type>
+        <type>\(configuration.type)</type>
         <keep_umask/>
         <listen>unix:path=\(directory.path("bus"))</listen>
         <auth>EXTERNAL</auth>
-        <policy context="default">
-          <allow send_destination="*" eavesdrop="true"/>
-          <allow eavesdrop="true"/>
-          <allow own="*"/>
-        </policy>
+        \(configuration.isStock ? Self.stockPolicy : Self.openPolicy)
         \(policy)
         <limit name="max_message_size">134217728</limit>
         <limit name="max_incoming_bytes">1000000000</limit>
@@ -44,8 +77,8 @@ public final class PrivateBus: Sendable {
         <limit name="max_connections_per_user">5000</limit>
       </busconfig>
       """
-    let file = try FileDescriptor.open(directory.path("bus.conf"), .writeOnly, options: [.create])
-    try file.write(Array(configuration.utf8).span)
+    let file = try FileDescriptor.open(directory.path("bus.conf"), .writeOnly, options: [.create, .truncate])
+    try file.write(Array(text.utf8).span)
   }
 
   deinit { daemon.withLock { $0?.send(signal: 9) } }

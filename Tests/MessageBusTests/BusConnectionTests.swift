@@ -178,6 +178,39 @@ struct BusConnectionTests {
     }
   }
 
+  @Test("a call ends with the connection that was asked, and with the bus's word that it may not be made")
+  func errorsOfTheBus() async throws {
+    try await withService { daemon, service, client in
+      let other = try BusConnection.open(
+        .address(daemon.address), configuration: BusConfiguration(service: "com.pullbox.Test2"))
+      await ready(other, ownsService: true)
+      let name = try #require(other.state.uniqueName)
+      let pending = Task {
+        try await client.call(
+          BusMethodCall("Silent", of: "a.b", at: "/", destination: name), timeout: .seconds(3600))
+      }
+      // Not let go before the end: that would be an answer.
+      let request = await other.nextRequest()
+      other.close()
+      let gone = await #expect(throws: BusError.self) { try await pending.value }
+      #expect(gone?.code == .refused && request?.member == "Silent")
+    }
+    let daemon = try PrivateBus(type: "system", isStock: true)
+    try daemon.start()
+    let (asking, asked) = (
+      try BusConnection.open(.address(daemon.address)), try BusConnection.open(.address(daemon.address))
+    )
+    await ready(asking)
+    await ready(asked)
+    let name = try #require(asked.state.uniqueName)
+    let error = await #expect(throws: BusError.self) {
+      try await asking.call(
+        BusMethodCall("Ping", of: .peer, at: "/", destination: name), timeout: .seconds(3600))
+    }
+    #expect(error?.name == "org.freedesktop.DBus.Error.AccessDenied")
+    await daemon.stop()
+  }
+
   @Test("a signal of the sender comes; the same signal of another connection is ignored, to all or to one")
   func forgery() async throws {
     try await withService { daemon, service, client in
