@@ -1,4 +1,6 @@
 import CLinux
+import CoreTypes
+import ServiceRuntime
 
 extension BusLoop {
   /// The calls of one connection that wait for their answers; further ones are refused.
@@ -52,8 +54,20 @@ extension BusLoop {
       record.push(.refused(error), owner: nil)
       record.queue.finish()
     case .service:
+      switch result {
       // 1: owned from now on; 2: behind another owner, and told when it is our turn.
-      if case .success(let values) = result { setOwnsService(values.first?.number == 1) }
+      case .success(let values):
+        nameFailures = 0
+        state.serviceError = nil
+        setOwnsService(values.first?.number == 1)
+      case .failure(let error):
+        // With another connection it is asked for anyway.
+        guard state.isConnected else { return }
+        nameFailures += 1
+        nameRetryTime = clinux_monotonic_time() + backoff.delay(afterFailures: nameFailures).nanoseconds
+        state.serviceError = error
+        setOwnsService(false)
+      }
     case .nothing: break
     }
   }

@@ -13,7 +13,7 @@ final class BusLoop {
   /// The calls of others, for the one who answers them.
   let requests: BusQueue<BusRequest>
   private let address: String
-  private let backoff: Backoff
+  let backoff: Backoff
 
   /// The connection; nil between two tries.
   private(set) var handle: BusHandle?
@@ -30,6 +30,9 @@ final class BusLoop {
   private var failures = 0
   private var connectedAt: Int64 = 0
   private var retryTime: Int64?
+  /// How often in a row the bus has refused the service's name, and when it is asked for again.
+  var nameFailures = 0
+  var nameRetryTime: Int64?
   private var isWoken = false
 
   /// The steps of sd-bus in one turn, before commands have theirs.
@@ -87,6 +90,10 @@ final class BusLoop {
       self.retryTime = nil
       connect()
     }
+    if let service, let time = nameRetryTime, time <= clinux_monotonic_time() {
+      nameRetryTime = nil
+      requestName(service)
+    }
     guard let handle else { return false }
     do throws(BusError) {
       var steps = 0
@@ -102,7 +109,7 @@ final class BusLoop {
 
   private func wait(hasMore: Bool) {
     var descriptors = [pollfd(fd: mailbox.wakeUp.number, events: Int16(POLLIN), revents: 0)]
-    var time = [retryTime, nextDeadline()].compactMap { $0 }.min()
+    var time = [retryTime, nameRetryTime, nextDeadline()].compactMap { $0 }.min()
     if let handle {
       do throws(BusError) {
         var events = try handle.events()
@@ -152,6 +159,8 @@ final class BusLoop {
     let hasLasted = state.isConnected && clinux_monotonic_time() - connectedAt > Self.lasting
     failures = hasLasted ? 1 : failures + 1
     unanswered = [:]
+    nameFailures = 0
+    nameRetryTime = nil
     handle = nil
     state = BusState()
     let lost = BusError(.disconnected, error.message)

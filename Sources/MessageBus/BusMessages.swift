@@ -139,6 +139,8 @@ public struct BusState: Hashable, Sendable {
   public var uniqueName: BusName?
   /// Whether the connection owns the name that it was opened with.
   public var ownsService = false
+  /// Why the bus last refused that name, which is asked for again; nil where it has not.
+  public var serviceError: BusError?
 
   /// Whether there is a connection.
   public var isConnected: Bool { uniqueName != nil }

@@ -1,6 +1,7 @@
 import CoreTypes
 import MessageBus
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -208,6 +209,26 @@ struct BusConnectionTests {
         BusMethodCall("Ping", of: .peer, at: "/", destination: name), timeout: .seconds(3600))
     }
     #expect(error?.name == "org.freedesktop.DBus.Error.AccessDenied")
+    await daemon.stop()
+  }
+
+  @Test("a name that the bus refuses is asked for again, and why it was refused is told meanwhile")
+  func refusedName() async throws {
+    let daemon = try PrivateBus(type: "system", isStock: true)
+    try daemon.start()
+    let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
+    let bus = try BusConnection.open(
+      .address(daemon.address), configuration: BusConfiguration(service: Service.name, backoff: quick))
+    for await state in bus.states() {
+      guard let error = state.serviceError else { continue }
+      #expect(error.name == "org.freedesktop.DBus.Error.AccessDenied" && !state.ownsService)
+      break
+    }
+    try daemon.configure(policy: "<policy context='default'><allow own='\(Service.name)'/></policy>")
+    _ = try await bus.call(
+      BusMethodCall("ReloadConfig", of: .bus, at: "/org/freedesktop/DBus", destination: .bus))
+    await ready(bus, ownsService: true)
+    #expect(bus.state.serviceError == nil)
     await daemon.stop()
   }
 
