@@ -5,6 +5,8 @@ import ServiceRuntime
 extension BusLoop {
   /// The calls of one connection that wait for their answers; further ones are refused.
   static let boundOfSender = 16
+  /// The same of all connections of one user.
+  static let boundOfUser = 64
   /// The same of all connections.
   static let boundOfRequests = 256
 
@@ -27,6 +29,7 @@ extension BusLoop {
       guard let request = unanswered.removeValue(forKey: token) else {
         return mailbox.release(length, for: key)
       }
+      guard request.expectsReply else { return mailbox.release(length, for: key) }
       enqueue(.answer(to: request.message, reply, key: key, length: length))
     case .subscribe(let record): subscribe(record)
     case .unsubscribe(let identifier): unsubscribe(identifier)
@@ -68,6 +71,7 @@ extension BusLoop {
         state.serviceError = error
         setOwnsService(false)
       }
+    case .user(let sender): admit(sender, result)
     case .nothing: break
     }
   }
@@ -78,7 +82,7 @@ extension BusLoop {
   }
 
   /// Asks the bus itself.
-  private func ask(_ member: String, _ arguments: [BusValue], for purpose: SentCall.Purpose) {
+  func ask(_ member: String, _ arguments: [BusValue], for purpose: SentCall.Purpose) {
     let call = BusMethodCall(
       member, of: .bus, at: "/org/freedesktop/DBus", destination: .bus, arguments: arguments)
     // 25 s, as libraries for D-Bus wait.

@@ -76,15 +76,16 @@ extension BusLoop {
 
   private func receiveCall(_ reader: MessageReader, _ message: OpaquePointer) -> Bool {
     guard let sender = reader.sender else { return true }
-    let handle = unsafe MessageHandle(sharing: message)
+    let call = UnansweredCall(
+      sender: sender, message: unsafe MessageHandle(sharing: message), expectsReply: reader.expectsReply)
     guard let path = reader.path, let member = reader.member else {
-      refuse(handle, reader, "org.freedesktop.DBus.Error.InvalidArgs", "the path is too long")
+      refuse(call, "org.freedesktop.DBus.Error.InvalidArgs", "the path is too long")
       return true
     }
-    guard unanswered.count < Self.boundOfRequests,
-      unanswered.values.count(where: { $0.sender == sender }) < Self.boundOfSender
-    else {
-      refuse(handle, reader, "org.freedesktop.DBus.Error.LimitsExceeded", "too many calls wait for answers")
+    let waiting = unanswered.count + arrivals.values.reduce(0) { $0 + $1.count }
+    let own = unanswered.values.count { $0.sender == sender } + (arrivals[sender]?.count ?? 0)
+    guard waiting < Self.boundOfRequests, own < Self.boundOfSender else {
+      refuse(call, Self.limitsExceeded, "too many calls wait for answers")
       return true
     }
     let arguments: [BusValue]
@@ -93,23 +94,76 @@ extension BusLoop {
     } catch {
       let name =
         error.code == .tooLarge
-        ? "org.freedesktop.DBus.Error.LimitsExceeded" : "org.freedesktop.DBus.Error.InvalidArgs"
-      refuse(handle, reader, name, error.message)
+        ? Self.limitsExceeded : "org.freedesktop.DBus.Error.InvalidArgs"
+      refuse(call, name, error.message)
       return true
     }
-    let token = mailbox.newIdentifier()
-    if reader.expectsReply { unanswered[token] = (sender, handle) }
-    let request = BusRequest(
-      sender: sender, path: path, interface: reader.interface, member: member, arguments: arguments,
-      mayAsk: reader.mayAsk, answer: BusAnswer(token: token, sender: sender, mailbox: mailbox))
-    guard !requests.push(request) else { return true }
-    unanswered[token] = nil
-    refuse(handle, reader, "org.freedesktop.DBus.Error.LimitsExceeded", "too many calls wait to be looked at")
+    let arrived = ArrivedCall(
+      path: path, interface: reader.interface, member: member, arguments: arguments, mayAsk: reader.mayAsk,
+      call: call)
+    arrivals[sender, default: []].append(arrived)
+    // Those behind the first of a sender wait for the same answer.
+    guard arrivals[sender]?.count == 1 else { return true }
+    ask("GetConnectionUnixUser", [.string(sender.description)], for: .user(sender))
     return true
   }
 
-  private func refuse(_ handle: MessageHandle, _ reader: MessageReader, _ name: String, _ text: String) {
-    guard reader.expectsReply else { return }
-    enqueue(.answer(to: handle, .failure(name: name, message: text), key: nil, length: 0))
+  /// Hands over the calls of a connection whose user the bus has told, as many as its user may have. Those of one that is gone are dropped:
+  /// whether it may is not known any more.
+  func admit(_ sender: BusName, _ result: Result<[BusValue], BusError>) {
+    let arrived = arrivals.removeValue(forKey: sender) ?? []
+    guard case .success(let values) = result, let user = values.first?.number.flatMap(UInt32.init(exactly:))
+    else {
+      if case .failure(let error) = result, error.isServiceMissing { return }
+      for one in arrived {
+        refuse(one.call, "org.freedesktop.DBus.Error.Failed", "the bus does not tell who asks")
+      }
+      return
+    }
+    for one in arrived {
+      var call = one.call
+      call.user = user
+      guard unanswered.values.count(where: { $0.user == user }) < Self.boundOfUser else {
+        refuse(call, Self.limitsExceeded, "too many calls of your user wait for answers")
+        continue
+      }
+      let token = mailbox.newIdentifier()
+      unanswered[token] = call
+      let request = BusRequest(
+        sender: sender, path: one.path, interface: one.interface, member: one.member,
+        arguments: one.arguments, mayAsk: one.mayAsk,
+        answer: BusAnswer(token: token, sender: sender, mailbox: mailbox))
+      guard !requests.push(request) else { continue }
+      unanswered[token] = nil
+      refuse(call, Self.limitsExceeded, "too many calls wait to be looked at")
+    }
   }
+
+  private static let limitsExceeded = "org.freedesktop.DBus.Error.LimitsExceeded"
+
+  private func refuse(_ call: UnansweredCall, _ name: String, _ text: String) {
+    guard call.expectsReply else { return }
+    enqueue(.answer(to: call.message, .failure(name: name, message: text), key: nil, length: 0))
+  }
+}
+
+/// A call of another connection, from its coming to its answer: it counts for its sender and its user whether or not an answer is
+/// expected, until one is given or let go.
+struct UnansweredCall {
+  let sender: BusName
+  /// The sender's user; nil until the bus has told it.
+  var user: UInt32?
+  let message: MessageHandle
+  /// False where the sender wants no answer, and gets none.
+  let expectsReply: Bool
+}
+
+/// A call that is not handed over yet.
+struct ArrivedCall {
+  let path: BusPath
+  let interface: BusInterface?
+  let member: String
+  let arguments: [BusValue]
+  let mayAsk: Bool
+  let call: UnansweredCall
 }

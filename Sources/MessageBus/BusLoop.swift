@@ -24,7 +24,9 @@ final class BusLoop {
   var subscriptions: [Int: SubscriptionRecord] = [:]
   var owners: [BusName: NameOwner] = [:]
   /// The calls of others that have no answer yet, by their tokens.
-  var unanswered: [Int: (sender: BusName, message: MessageHandle)] = [:]
+  var unanswered: [Int: UnansweredCall] = [:]
+  /// The calls of those whose user the bus has not told yet, in order.
+  var arrivals: [BusName: [ArrivedCall]] = [:]
   var state = BusState()
 
   private var failures = 0
@@ -159,6 +161,7 @@ final class BusLoop {
     let hasLasted = state.isConnected && clinux_monotonic_time() - connectedAt > Self.lasting
     failures = hasLasted ? 1 : failures + 1
     unanswered = [:]
+    arrivals = [:]
     nameFailures = 0
     nameRetryTime = nil
     handle = nil
@@ -194,6 +197,7 @@ final class BusLoop {
     for record in subscriptions.values { record.queue.finish() }
     requests.finish()
     unanswered = [:]
+    arrivals = [:]
     handle = nil
   }
 
@@ -304,6 +308,8 @@ struct SentCall {
     case match(Int)
     /// The loop, which asked for the service's name.
     case service
+    /// The loop, which asked for the user of a caller.
+    case user(BusName)
     /// The loop, which needs no answer.
     case nothing
   }

@@ -179,6 +179,45 @@ struct BusConnectionTests {
     }
   }
 
+  /// Runs a script in Python with python3-dbus and the service's `call(bus, member)`, which answers the name of the error, if any.
+  private func python(_ daemon: PrivateBus, _ script: String) async throws -> String {
+    let start = """
+      import dbus, dbus.bus, sys
+      def connect():
+          return dbus.bus.BusConnection(sys.argv[1])
+      def call(bus, member, **options):
+          service = bus.get_object('com.pullbox.Test1', '/com/pullbox/Test1', introspect=False)
+          try:
+              service.get_dbus_method(member, 'com.pullbox.Test1')(**options)
+              return 'done'
+          except dbus.DBusException as error:
+              return error.get_dbus_name().split('.')[-1]
+
+      """
+    return try #require(try await daemon.run("python3", ["-c", start + script, daemon.address])).output
+  }
+
+  @Test(
+    "calls that want no answer count like others, for their connection and for its user, until they are dealt with",
+    .enabled(if: PrivateBus.hasMockServices, "this machine has no python3-dbus"))
+  func unansweredCalls() async throws {
+    try await withService { daemon, service, client in
+      let script = """
+        busses = [connect() for _ in range(5)]
+        for _ in range(100):
+            call(busses[4], 'Forget', ignore_reply=True)
+            assert call(busses[4], 'Echo') == 'done'
+        for bus in busses[:4]:
+            for _ in range(16):
+                call(bus, 'Silent', ignore_reply=True)
+            print(call(bus, 'Echo'))
+        print(call(busses[4], 'Echo'))
+        """
+      let output = try await python(daemon, script)
+      #expect(output == String(repeating: "LimitsExceeded\n", count: 5))
+    }
+  }
+
   @Test("a call ends with the connection that was asked, and with the bus's word that it may not be made")
   func errorsOfTheBus() async throws {
     try await withService { daemon, service, client in
