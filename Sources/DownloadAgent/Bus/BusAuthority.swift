@@ -2,14 +2,25 @@ import CoreTypes
 import HTTPServer
 import MessageBus
 import ServiceRuntime
+import Synchronization
 import SystemCalls
 
 /// polkit on the bus of the system: decides of those whom the configuration does not name.
-struct BusAuthority: ChangeJudge {
+final class BusAuthority: ChangeJudge {
   /// The bus on which polkit is asked.
-  let bus: BusConnection
-  /// The directory of processes; `/proc` but for tests.
-  var processes = "/proc"
+  private let bus: BusConnection
+  /// The directory of processes.
+  private let processes: String
+  private let log: Log
+  /// Whether the log has the failure of polkit that goes on.
+  private let isReported = Mutex(false)
+
+  /// Asks polkit on `bus`. The directory of processes is `/proc` but for tests.
+  init(bus: BusConnection, log: Log, processes: String = "/proc") {
+    self.bus = bus
+    self.log = log
+    self.processes = processes
+  }
 
   /// polkit's name on the bus.
   static let name: BusName = "org.freedesktop.PolicyKit1"
@@ -32,10 +43,24 @@ struct BusAuthority: ChangeJudge {
       ])
     do throws(BusError) {
       let answer = try await bus.call(call, timeout: mayAsk ? Self.patience : Self.promptness)
+      isReported.withLock { $0 = false }
       return answer.first?.elements?.first?.flag ?? false
     } catch {
+      report(error)
       return false
     }
+  }
+
+  /// Says once that polkit gives no answer, until it has given one. A question that its own asker gave up is no failure.
+  private func report(_ error: BusError) {
+    guard error.code != .cancelled, error.code != .closed else { return }
+    let isFirst = isReported.withLock { isReported in
+      defer { isReported = true }
+      return !isReported
+    }
+    guard isFirst else { return }
+    log.warning(
+      "polkit does not answer; whom the configuration does not name is refused", ["error": LogValue(error)])
   }
 
   /// The subject as polkit reads it: by its name on the bus, which polkit asks the bus about, else by its process. A process is named with

@@ -261,7 +261,7 @@ public final class AgentService: Service {
         storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
       authority: ChangeAuthority(
         access: access,
-        judge: configuration.bus == .system ? connection.map { BusAuthority(bus: $0) } : nil),
+        judge: configuration.bus == .system ? connection.map { BusAuthority(bus: $0, log: log) } : nil),
       catalog: catalog,
       started: wallClock.now(), clock: clock, wallClock: wallClock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)

@@ -21,6 +21,8 @@ private final class JudgeStandIn: Sendable {
   let allowed: Locked<Set<String>>
   let asked = Locked<[BusRequest]>([])
 
+  /// Whether it refuses to answer, as polkit does where the asker owns no action.
+  let isClosed = Locked(false)
   init(on daemon: PrivateBus, allowing allowed: Set<String>) throws {
     self.allowed = Locked(allowed)
     bus = try BusConnection.open(
@@ -31,6 +33,10 @@ private final class JudgeStandIn: Sendable {
     while let request = await bus.nextRequest() {
       asked.withLock { $0.append(request) }
       let isAllowed = allowed.current.contains(request.arguments[1].text ?? "")
+      guard !isClosed.current else {
+        request.answer.refuse("org.freedesktop.PolicyKit1.Error.Failed", "Only trusted callers can use it")
+        continue
+      }
       request.answer.reply([
         .structure([.boolean(isAllowed), .boolean(!isAllowed), .dictionary(key: "s", value: "s", [])])
       ])
@@ -298,7 +304,8 @@ struct AgentBusTests {
         for await state in bus.states() where state.isConnected { break }
         var access = ControlAccess(agentUser: 7)
         access.group = 900
-        let authority = ChangeAuthority(access: access, judge: BusAuthority(bus: bus))
+        let authority = ChangeAuthority(
+          access: access, judge: BusAuthority(bus: bus, log: Log(level: .error)))
         let process = getpid()
         for (groups, isAllowed, expected) in [
           ([UInt32(900)], false, true), ([], true, true), ([], false, false),
@@ -327,7 +334,8 @@ struct AgentBusTests {
       await withDiscardingTaskGroup { group in
         group.addTask { await judge.run() }
         for await state in judge.bus.states() where state.ownsService { break }
-        let authority = ChangeAuthority(access: ControlAccess(agentUser: 7), judge: BusAuthority(bus: bus))
+        let authority = ChangeAuthority(
+          access: ControlAccess(agentUser: 7), judge: BusAuthority(bus: bus, log: Log(level: .error)))
         let own = getpid()
         for credentials in [
           PeerCredentials(process: own, user: 65_534, group: 65_534),
@@ -355,3 +363,29 @@ struct AgentBusTests {
     #expect(ChangeAction(.post, "/v1/anything/new") == .buy)
   }
 }
+  @Test("a judge that does not answer refuses, and the log says so once until it answers again")
+  func closedJudge() async throws {
+    try await withBus { daemon in
+      let judge = try JudgeStandIn(on: daemon, allowing: [ChangeAction.pause.identifier])
+      let bus = try BusConnection.open(.address(daemon.address))
+      let lines = Locked<[String]>([])
+      let log = Log(level: .info, format: .json) { line in
+        lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+      }
+      await withDiscardingTaskGroup { group in
+        group.addTask { await judge.run() }
+        for await state in judge.bus.states() where state.ownsService { break }
+        for await state in bus.states() where state.isConnected { break }
+        let authority = BusAuthority(bus: bus, log: log)
+        let subject = ChangeSubject(busName: bus.state.uniqueName?.description)
+        for (isClosed, count) in [(true, 1), (true, 1), (false, 1), (true, 2)] {
+          judge.isClosed.withLock { $0 = isClosed }
+          #expect(await authority.allows(.pause, subject, mayAsk: false) == !isClosed)
+          #expect(lines.current.count == count)
+        }
+        #expect(lines.current.first?.contains("Only trusted callers") == true)
+        judge.bus.close()
+      }
+    }
+  }
+

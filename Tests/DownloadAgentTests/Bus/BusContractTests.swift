@@ -86,6 +86,19 @@ struct BusContractTests {
       #expect(part.contains("<allow_any>no</allow_any>") || part.contains("<allow_any>auth_self_keep"))
     }
   }
+
+  @Test("polkit lets the user of the agent's unit ask about each action")
+  func owner() throws {
+    let unit = try RepositoryFile("deploy/pullbox-agent.service").text
+    let user = try #require(unit.split(separator: "\n").first { $0.hasPrefix("User=") }).dropFirst(5)
+    let policy = try RepositoryFile("deploy/dbus/com.pullbox.Agent1.policy").text
+    let owner = "<annotate key=\"org.freedesktop.policykit.owner\">unix-user:\(user)</annotate>"
+    for part in policy.split(separator: "<action id=").dropFirst() {
+      #expect(part.contains(owner), "\(part.prefix(40))")
+    }
+    let allowed = try RepositoryFile("deploy/dbus/system.d/com.pullbox.Agent1.conf").text
+    #expect(allowed.contains("<policy user=\"\(user)\">"))
+  }
 }
 
 @Suite("Signals of what changes")
