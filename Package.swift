@@ -524,9 +524,9 @@ let tests: [Target] = [
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "MachineConditionSources", "MessageBus", "LibraryCatalog", "CatalogDocuments",
+      "DownloadAgent", "MachineConditionSources", "LibraryCatalog", "CatalogDocuments",
       "ContentLibrary", "AgentRecords", "PullboxAPI",
-      "PullboxAPIClient", "HTTPServer",
+      "PullboxAPIClient", "PullboxAPIServer", "HTTPServer",
       "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "MessageBus", "Database",
       "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting", "PullboxTesting",

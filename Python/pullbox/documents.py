@@ -704,6 +704,7 @@ class EntitledProduct:
     publication_date: datetime | None = None
     until: datetime | None = None
     store: str | None = None
+    consumable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ enum ChangeAction: String, CaseIterable, Sendable {
   case restore
   /// Content, downloads or records go.
   case remove
+  /// Keys of readers' applications are made, listed and ended.
+  case readers
 
   /// The action's name at polkit.
   var identifier: String { "com.pullbox.Agent1.\(rawValue)" }
@@ -32,6 +34,9 @@ enum ChangeAction: String, CaseIterable, Sendable {
     case (.post, "/v1/restore"), (.post, "/v1/library/{product}/repair"),
       (.put, "/v1/library/{product}/sections/{tag}"):
       self = .restore
+    case (.post, "/v1/readers"), (.post, "/v1/readers/list"), (.post, "/v1/readers/local"),
+      (.delete, "/v1/readers/{name}"):
+      self = .readers
     case (.delete, _), (.post, "/v1/downloads/{id}/cancel"), (.post, "/v1/library/{product}/rollback"):
       self = .remove
     default: self = .buy

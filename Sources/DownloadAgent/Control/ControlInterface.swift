@@ -62,6 +62,13 @@ struct ControlInterface: Sendable {
   /// All routes of the socket. The check of users stands before those that change something, and before no
   /// other.
   func router() -> Router {
+    var routes = self.routes()
+    routes.guardChanges(by: authority, log: log)
+    return router(of: routes)
+  }
+
+  /// The routes of the socket, open to all.
+  func routes() -> APIRoutes {
     var routes = monitoringRoutes()
     addLists(to: &routes)
     addDownloads(to: &routes)
@@ -77,8 +84,7 @@ struct ControlInterface: Sendable {
     routes.on(.get, "/v1/events") { request, _ in
       try events(for: request.credentials?.user, after: request.headers["Last-Event-ID"])
     }
-    routes.guardChanges(by: authority, log: log)
-    return router(of: routes)
+    return routes
   }
 
   /// Returns the routes of an address for monitoring. They tell nothing about content and change none.

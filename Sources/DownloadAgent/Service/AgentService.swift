@@ -96,6 +96,8 @@ public final class AgentService: Service {
   private let exchange: ReadingExchange?
   /// The server of the control interface, on a Unix socket.
   private let server: HTTPServer
+  /// The functions below the socket's routes.
+  let control: ControlInterface
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
   private let monitoring: HTTPServer?
   /// Shows the library to programs of this device; nil where no address is configured.
@@ -265,6 +267,7 @@ public final class AgentService: Service {
       catalog: catalog,
       started: wallClock.now(), clock: clock, wallClock: wallClock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)
+    self.control = control
     bus = connection.map { AgentBus(on: $0, control: control, clock: clock, log: log) }
     facts = [
       "version": LogValue(ProductVersion.current), "device": LogValue("\(identity.identifier)"),

@@ -8,6 +8,7 @@ import HTTPServer
 import MessageBus
 import PackageTesting
 import PullboxAPI
+import PullboxAPIServer
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls
@@ -389,3 +390,44 @@ struct AgentBusTests {
     }
   }
 
+  @Test("each route of the socket is of a kind of change, and of the kind of the method that does the same")
+  func kinds() {
+    #expect(ChangeAction(.post, "/v1/downloads/{id}/pause") == BusContract.action(of: "Pause"))
+    #expect(ChangeAction(.post, "/v1/downloads/{id}/resume") == BusContract.action(of: "Resume"))
+    #expect(ChangeAction(.post, "/v1/downloads/{id}/cancel") == BusContract.action(of: "Cancel"))
+    #expect(ChangeAction(.patch, "/v1/downloads/{id}") == BusContract.action(of: "SetUrgency"))
+    #expect(ChangeAction(.post, "/v1/library/{product}/pin") == BusContract.action(of: "Pin"))
+    #expect(ChangeAction(.post, "/v1/library/{product}/opened") == BusContract.action(of: "Open"))
+    #expect(ChangeAction(.post, "/v1/restore") == BusContract.action(of: "Restore"))
+    #expect(ChangeAction(.post, "/v1/purchases") == BusContract.action(of: "Buy"))
+    #expect(ChangeAction(.delete, "/v1/library/{product}") == .remove)
+    #expect(ChangeAction(.put, "/v1/library/{product}/progress") == .keep)
+    #expect(ChangeAction(.post, "/v1/readers") == .readers)
+    #expect(ChangeAction(.delete, "/v1/readers/{name}") == .readers)
+    #expect(ChangeAction(.post, "/v1/anything/new") == .buy)
+  }
+
+  @Test("of the socket's changing routes, those that pay for something alone have the strictest kind")
+  func strictest() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        var routes = agent.control.routes()
+        var changing = 0
+        var strictest: Set<String> = []
+        routes.wrap { method, pattern in
+          guard method != .get, method != .head else { return nil }
+          changing += 1
+          if ChangeAction(method, pattern) == .buy { strictest.insert(pattern) }
+          return nil
+        }
+        let paying = ["/v1/purchases", "/v1/codes/{code}"]
+        let others = strictest.subtracting(paying).filter {
+          !$0.hasPrefix("/v1/subscriptions/") && $0 != "/v1/transactions/{id}/refund-request"
+        }
+        #expect(changing > 20 && strictest.isSuperset(of: paying) && others.isEmpty, "\(others.sorted())")
+      }
+    }
+  }
+}
