@@ -59,9 +59,7 @@ struct BusChangeLedger {
   mutating func remove(_ path: BusPath) -> BusSignal? {
     waiting.remove(path)
     guard let entry = entries.removeValue(forKey: path) else { return nil }
-    return BusSignal(
-      "InterfacesRemoved", of: .objectManager, at: BusObject.root,
-      arguments: [.path(path), .strings([entry.object.interface.description])])
+    return Self.removed(path, entry.object.interface)
   }
 
   /// When the first progress that waits is to be told; nil where none waits.
@@ -79,8 +77,11 @@ struct BusChangeLedger {
     return signals
   }
 
-  /// The signal that tells all of an object anew; nil for one that is not known.
-  func whole(_ path: BusPath) -> BusSignal? { entries[path].map { Self.added($0.object) } }
+  /// The signal that tells one who missed signals how an object stands: all of it, or that it has gone. Nil for the agent itself.
+  func whole(_ path: BusPath) -> BusSignal? {
+    if let entry = entries[path] { return Self.added(entry.object) }
+    return BusObject.interface(at: path).map { Self.removed(path, $0) }
+  }
 
   private mutating func tell(
     _ entry: inout Entry, _ changes: [String: BusValue], at now: MonotonicInstant
@@ -90,6 +91,12 @@ struct BusChangeLedger {
     entries[entry.object.path] = entry
     waiting.remove(entry.object.path)
     return .propertiesChanged(of: entry.object.interface, at: entry.object.path, changes)
+  }
+
+  private static func removed(_ path: BusPath, _ interface: BusInterface) -> BusSignal {
+    BusSignal(
+      "InterfacesRemoved", of: .objectManager, at: BusObject.root,
+      arguments: [.path(path), .strings([interface.description])])
   }
 
   private static func added(_ object: BusObject) -> BusSignal {

@@ -23,6 +23,14 @@ struct BusObject: Hashable {
   /// Below it lie products of the library.
   static let library: BusPath = "/com/pullbox/Agent1/library"
 
+  /// The interface of the objects of that kind by a path; nil for the agent itself, and for no object's path.
+  static func interface(at path: BusPath) -> BusInterface? {
+    if path.identifier(below: downloads) != nil { return BusContract.download.name }
+    if path.identifier(below: transactions) != nil { return BusContract.transaction.name }
+    if path.identifier(below: library) != nil { return BusContract.libraryItem.name }
+    return nil
+  }
+
   /// Properties of downloads that change while bytes come, and are told once a second at most.
   static let progress: Set<String> = [
     "BytesVerified", "BytesReceived", "Progress", "TimeRemaining", "Speed", "StalledSince",

@@ -142,6 +142,17 @@ struct BusChangeTests {
     #expect(ledger.remove(try object(0).path) == nil)
   }
 
+  @Test("one who missed that an object went is told so; of the agent itself there is nothing to tell")
+  func missedRemovals() throws {
+    var ledger = BusChangeLedger()
+    ledger.begin([try object(0)])
+    let path = try object(0).path
+    #expect(ledger.whole(path)?.member == "InterfacesAdded")
+    let removed = ledger.remove(path)
+    #expect(ledger.whole(path) == removed && removed?.member == "InterfacesRemoved")
+    #expect(ledger.whole(BusObject.root) == nil)
+  }
+
   @Test(
     "a watcher that reads nothing gets 256 KiB; others lose nothing, and it is told anew when it reads on")
   func slowWatchers() throws {
