@@ -274,13 +274,13 @@ extension AgentBus {
         "a presentation is not to be disturbed",
         ["application": LogValue(arguments[0].text ?? ""), "reason": LogValue(arguments[1].text ?? "")])
       request.answer.reply([.uint32(cookie)])
-      await ending(of: request.sender)
-      setInhibitor(nil, of: cookie)
+      await keep(request.sender)
     case "Uninhibit":
       guard case .uint32(let cookie) = arguments[0], inhibitors[cookie] == request.sender else {
         throw BusRefusal.arguments("that is no cookie of this connection")
       }
       setInhibitor(nil, of: cookie)
+      release(request.sender)
       request.answer.reply()
     case "Pause", "Resume", "Cancel":
       let event: DownloadMachine.Event =

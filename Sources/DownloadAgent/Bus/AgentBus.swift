@@ -24,6 +24,12 @@ actor AgentBus {
   /// Presentations that are not to be disturbed, by their cookies.
   var inhibitors: [UInt32: BusName] = [:]
   private var lastCookie: UInt32 = 0
+  /// The connections whose end is waited for, because they watch or have a presentation: one wait for each.
+  private var followed: [BusName: BusSubscription] = [:]
+  /// How many these are.
+  var followedCount: Int { followed.count }
+  /// Whether the log has that watchers cannot be asked.
+  private var isRefusalReported = false
 
   /// Given when the first watcher comes.
   private nonisolated let isWatched = AsyncSignal()
@@ -68,7 +74,8 @@ actor AgentBus {
 
   // MARK: watching
 
-  /// Keeps the watcher until its connection ends. The state that `tell` answers may already be followed by changes.
+  /// Keeps the watcher until its connection ends; one that watches already is only answered. The state that `tell` answers may already be
+  /// followed by changes.
   func watch(_ request: BusRequest, tell: ([BusObject]) -> Void) async throws {
     let user = await bus.credentials(of: request.sender)?.user
     guard watchers.add(request.sender, user: user) else {
@@ -79,6 +86,7 @@ actor AgentBus {
       guard let begun = control.hub.subscribe() else {
         forget(request.sender)
         throw BusRefusal.limits("there are too many observers of events")
+    let isNew = !watchers.contains(request.sender)
       }
       observer = begun
       isWatched.signal()
@@ -88,18 +96,21 @@ actor AgentBus {
       ledger.begin(objects)
       tell(objects)
     } catch {
-      forget(request.sender)
+      if isNew { forget(request.sender) }
       throw error
     }
-    await ending(of: request.sender)
-    forget(request.sender)
+    await keep(request.sender)
   }
 
-  /// Returns when the connection with that unique name has ended.
-  nonisolated func ending(of name: BusName) async {
-    for await news in bus.subscribe(BusMatch(sender: name, .none)) {
+  /// Waits until the connection with that unique name has ended, or has nothing here any more, and lets go what it has here. Returns at once
+  /// where that is waited for already.
+  func keep(_ name: BusName) async {
+    guard followed[name] == nil, hasSomething(name) else { return }
+    let subscription = bus.subscribe(BusMatch(sender: name, .none))
+    followed[name] = subscription
+    news: for await news in subscription {
       switch news {
-      case .vanished, .refused: return
+      case .vanished, .refused: break news
       case .appeared, .signal, .missed: continue
       }
     }
@@ -111,9 +122,24 @@ actor AgentBus {
     observer = nil
     ledger = BusChangeLedger()
   }
+    guard followed[name] === subscription else { return }
+    for cookie in inhibitors.filter({ $0.value == name }).keys { setInhibitor(nil, of: cookie) }
+    forget(name)
+    release(name)
+  }
+
+  private func hasSomething(_ name: BusName) -> Bool {
+    watchers.contains(name) || inhibitors.values.contains(name)
+  }
+
+  /// Ends the wait for a connection that has nothing here any more.
+  func release(_ name: BusName) {
+    guard !hasSomething(name) else { return }
+    followed.removeValue(forKey: name)?.cancel()
 
   /// Reads events for as long as there are watchers.
   private func followEvents() async {
+    defer { release(name) }
     while !Task.isCancelled {
       await isWatched.wait(atMost: nil, clock: clock)
       guard let observer else { continue }

@@ -28,6 +28,9 @@ struct BusWatchers {
   /// Whether none is there.
   var isEmpty: Bool { watchers.isEmpty }
 
+  /// Whether that connection watches.
+  func contains(_ name: BusName) -> Bool { watchers[name] != nil }
+
   /// Adds a watcher, or keeps one that is there. False where there are too many, or too many of its user.
   mutating func add(_ name: BusName, user: UInt32?) -> Bool {
     if watchers[name] != nil { return true }

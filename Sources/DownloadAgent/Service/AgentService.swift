@@ -103,7 +103,7 @@ public final class AgentService: Service {
   /// Shows the library to programs of this device; nil where no address is configured.
   private let catalog: CatalogServer?
   /// The agent on a bus; nil where none is configured, and without the library.
-  private let bus: AgentBus?
+  let bus: AgentBus?
   /// The configuration of the start.
   private let configuration: AgentConfiguration
   /// The log of the agent.

@@ -257,6 +257,34 @@ struct AgentBusTests {
     }
   }
 
+  @Test("a connection that asks again and again is waited for once, and not at all where it has nothing here")
+  func repeatedQuestions() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer()
+    try await withBus { daemon in
+      try await server.open { url in
+        try await harness.run(server: url, bus: daemon) { agent in
+          let bus = try #require(agent.bus)
+          let client = try await client(on: daemon)
+          let arguments: [BusValue] = [.string("kiosk"), .string("a show")]
+          for _ in 0..<40 {
+            let cookie = try await call(client, "Inhibit", BusContract.agent.name, BusObject.root, arguments)
+            #expect(await bus.followedCount == 1)
+            _ = try await call(client, "Uninhibit", BusContract.agent.name, BusObject.root, cookie)
+            #expect(await bus.followedCount == 0)
+          }
+          for _ in 0..<40 { _ = try await objects(client) }
+          let cookie = try await call(client, "Inhibit", BusContract.agent.name, BusObject.root, arguments)
+          _ = try await call(client, "Uninhibit", BusContract.agent.name, BusObject.root, cookie)
+          #expect(await bus.followedCount == 1)
+          client.close()
+          while await bus.followedCount > 0 { await Task.yield() }
+          #expect(agent.hub.observerCount == 0)
+        }
+      }
+    }
+  }
+
   @Test("a presentation is told to all, and ends with the connection that asked for it")
   func presentations() async throws {
     let harness = try AgentHarness()
