@@ -61,10 +61,18 @@ actor AgentBus {
     }
   }
 
-  /// Says once when the name is there, and when it is lost.
+  /// Says once when the name is there, when it is lost, and when the bus refuses it.
   private nonisolated func reportState() async {
     var hasName = false
-    for await state in bus.states() where state.ownsService != hasName {
+    var isRefused = false
+    for await state in bus.states() {
+      if let error = state.serviceError, !isRefused {
+        log.error(
+          "the bus refuses the agent's name, which is asked for again",
+          ["name": LogValue(BusContract.name.description), "error": LogValue(error)])
+      }
+      isRefused = state.serviceError != nil
+      guard state.ownsService != hasName else { continue }
       hasName = state.ownsService
       log.info(
         hasName ? "the agent is on the bus" : "the agent has left the bus",
