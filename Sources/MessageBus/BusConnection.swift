@@ -143,6 +143,7 @@ public final class BusConnection: Sendable {
   }
 
   /// The next call of another connection, where the configuration names a service; nil at the end and when the task is canceled. One
-  /// task reads at a time. At most 256 calls wait to be answered, 16 of them from one connection; further ones are refused.
+  /// task reads at a time. At most 256 calls are under way, 64 of one user and 16 of one connection, whether or not their senders want an
+  /// answer; further ones are refused.
   public func nextRequest() async -> BusRequest? { await requestQueue.next() }
 }

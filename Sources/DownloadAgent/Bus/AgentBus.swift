@@ -86,6 +86,7 @@ actor AgentBus {
   /// followed by changes.
   func watch(_ request: BusRequest, tell: ([BusObject]) -> Void) async throws {
     let user = await bus.credentials(of: request.sender)?.user
+    let isNew = !watchers.contains(request.sender)
     guard watchers.add(request.sender, user: user) else {
       throw BusRefusal.limits(
         "\(BusWatchers.maximum) watchers at most, \(BusWatchers.maximumOfUser) of a user")
@@ -94,7 +95,6 @@ actor AgentBus {
       guard let begun = control.hub.subscribe() else {
         forget(request.sender)
         throw BusRefusal.limits("there are too many observers of events")
-    let isNew = !watchers.contains(request.sender)
       }
       observer = begun
       isWatched.signal()
@@ -122,14 +122,6 @@ actor AgentBus {
       case .appeared, .signal, .missed: continue
       }
     }
-  }
-
-  private func forget(_ name: BusName) {
-    guard watchers.remove(name), watchers.isEmpty else { return }
-    observer?.close()
-    observer = nil
-    ledger = BusChangeLedger()
-  }
     guard followed[name] === subscription else { return }
     for cookie in inhibitors.filter({ $0.value == name }).keys { setInhibitor(nil, of: cookie) }
     forget(name)
@@ -144,10 +136,18 @@ actor AgentBus {
   func release(_ name: BusName) {
     guard !hasSomething(name) else { return }
     followed.removeValue(forKey: name)?.cancel()
+  }
+
+  private func forget(_ name: BusName) {
+    defer { release(name) }
+    guard watchers.remove(name), watchers.isEmpty else { return }
+    observer?.close()
+    observer = nil
+    ledger = BusChangeLedger()
+  }
 
   /// Reads events for as long as there are watchers.
   private func followEvents() async {
-    defer { release(name) }
     while !Task.isCancelled {
       await isWatched.wait(atMost: nil, clock: clock)
       guard let observer else { continue }
@@ -239,7 +239,12 @@ actor AgentBus {
     for name in asked { questionsContinuation.yield(name) }
   }
 
-  /// Asks watchers whether they have read, each as long as it takes. Any answer will do; without one in an hour a watcher is forgotten.
+  /// The wait after which a watcher counts as asked whom the bus's policy does not let the agent ask, so that it is
+  /// told ``BusWatchers/boundOfWatcher`` in any such time at most.
+  static let pauseWithoutQuestion: Duration = .seconds(8)
+
+  /// Asks watchers whether they have read, each as long as it takes. Any answer of theirs will do; without one in an hour a watcher is
+  /// forgotten.
   private nonisolated func askWatchers() async {
     await withDiscardingTaskGroup { group in
       for await name in questions {
@@ -248,12 +253,28 @@ actor AgentBus {
           do throws(BusError) {
             _ = try await self.bus.call(call, timeout: .seconds(3600))
           } catch {
-            guard error.code == .refused, !error.isServiceMissing else { return await self.forget(name) }
+            switch error.name {
+            case "org.freedesktop.DBus.Error.AccessDenied":
+              await self.reportRefusal(error)
+              // Canceled at the end of the agent alone.
+              guard (try? await self.clock.sleep(for: Self.pauseWithoutQuestion)) != nil else { return }
+            // The bus's word for one that has gone.
+            case nil, "org.freedesktop.DBus.Error.NoReply": return await self.forget(name)
+            default: if error.isServiceMissing { return await self.forget(name) }
+            }
           }
           await self.answered(name)
         }
       }
     }
+  }
+
+  private func reportRefusal(_ error: BusError) {
+    guard !isRefusalReported else { return }
+    isRefusalReported = true
+    log.warning(
+      "the policy of the bus does not let the agent ask whether watchers read; they are told less at a time",
+      ["error": LogValue(error)])
   }
 
   private func answered(_ name: BusName) {

@@ -21,9 +21,9 @@ private final class JudgeStandIn: Sendable {
   let bus: BusConnection
   let allowed: Locked<Set<String>>
   let asked = Locked<[BusRequest]>([])
-
   /// Whether it refuses to answer, as polkit does where the asker owns no action.
   let isClosed = Locked(false)
+
   init(on daemon: PrivateBus, allowing allowed: Set<String>) throws {
     self.allowed = Locked(allowed)
     bus = try BusConnection.open(
@@ -33,11 +33,11 @@ private final class JudgeStandIn: Sendable {
   func run() async {
     while let request = await bus.nextRequest() {
       asked.withLock { $0.append(request) }
-      let isAllowed = allowed.current.contains(request.arguments[1].text ?? "")
       guard !isClosed.current else {
         request.answer.refuse("org.freedesktop.PolicyKit1.Error.Failed", "Only trusted callers can use it")
         continue
       }
+      let isAllowed = allowed.current.contains(request.arguments[1].text ?? "")
       request.answer.reply([
         .structure([.boolean(isAllowed), .boolean(!isAllowed), .dictionary(key: "s", value: "s", [])])
       ])
@@ -184,7 +184,9 @@ struct AgentBusTests {
     #expect(server.state.current.purchases.isEmpty)
   }
 
-  @Test("what runs describes itself as the contract says")
+  @Test(
+    "what runs describes itself as the contract says, and busctl walks through it",
+    .enabled(if: PrivateBus.program("busctl") != nil, "this machine has no busctl"))
   func introspection() async throws {
     let harness = try AgentHarness()
     let server = FakeServer()
@@ -200,8 +202,9 @@ struct AgentBusTests {
           let types = Dictionary(
             uniqueKeysWithValues: BusContract.agent.properties.map { ($0.name, $0.type) })
           #expect(agent.mapValues(\.type) == types)
-          let tree = try await daemon.run("busctl", ["--system", "tree", "com.pullbox.Agent1"])
-          #expect(tree?.ending ?? .exited(0) == .exited(0), "\(tree?.output ?? "")")
+          let walk = ["--system", "tree", "com.pullbox.Agent1"]
+          let tree = try #require(try await daemon.run("busctl", walk))
+          #expect(tree.ending == .exited(0), "\(tree.output)")
         }
       }
     }
@@ -283,6 +286,61 @@ struct AgentBusTests {
         }
       }
     }
+  }
+
+  /// The policy that comes with the packages, with the user of the test in the place of the agent's.
+  private static func shippedPolicy() throws -> String {
+    let text = try RepositoryFile("deploy/dbus/system.d/com.pullbox.Agent1.conf").text
+    let start = try #require(text.firstRange(of: "<busconfig>")).upperBound
+    let end = try #require(text.firstRange(of: "</busconfig>")).lowerBound
+    return String(text[start..<end]).replacing("user=\"pullbox-agent\"", with: "user=\"\(getuid())\"")
+  }
+
+  @Test(
+    "by the stock policy of the system's bus and ours, a watcher that reads is told of more than 256 KiB")
+  func stockPolicy() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer()
+    let daemon = try PrivateBus(type: "system", policy: Self.shippedPolicy(), isStock: true)
+    try daemon.start()
+    try await server.open { url in
+      try await harness.run(server: url, bus: daemon) { agent in
+        let client = try await client(on: daemon)
+        var news = client.subscribe(BusMatch(sender: BusContract.name, .signals())).makeAsyncIterator()
+        guard case .appeared? = await news.next() else { return #expect(Bool(false)) }
+        _ = try await objects(client)
+        var download = try BusContractTests.download()
+        var length = 0
+        while length < 600 << 10 {
+          download.cause = String(repeating: "x", count: 4000) + "\(length)"
+          agent.hub.publish(.download(download))
+          guard case .signal(let signal)? = await news.next() else { return #expect(Bool(false)) }
+          length += signal.length
+        }
+      }
+    }
+    await daemon.stop()
+  }
+
+  @Test("where the policy of the bus does not let the agent ask a watcher, the log says so")
+  func strictPolicy() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer()
+    let lines = LogLines()
+    let policy = try Self.shippedPolicy().split(separator: "\n").filter { !$0.contains("\"Ping\"") }
+    let daemon = try PrivateBus(type: "system", policy: policy.joined(separator: "\n"), isStock: true)
+    try daemon.start()
+    try await server.open { url in
+      try await harness.run(server: url, bus: daemon, log: lines.log()) { agent in
+        let client = try await client(on: daemon)
+        _ = try await objects(client)
+        var download = try BusContractTests.download()
+        download.cause = String(repeating: "x", count: 40_000)
+        agent.hub.publish(.download(download))
+        _ = await lines.first(with: "does not let the agent ask", "AccessDenied")
+      }
+    }
+    await daemon.stop()
   }
 
   @Test("a presentation is told to all, and ends with the connection that asked for it")
@@ -378,20 +436,6 @@ struct AgentBusTests {
     }
   }
 
-  @Test("each route of the socket is of a kind of change, and of the kind of the method that does the same")
-  func kinds() {
-    #expect(ChangeAction(.post, "/v1/downloads/{id}/pause") == BusContract.action(of: "Pause"))
-    #expect(ChangeAction(.post, "/v1/downloads/{id}/resume") == BusContract.action(of: "Resume"))
-    #expect(ChangeAction(.post, "/v1/downloads/{id}/cancel") == BusContract.action(of: "Cancel"))
-    #expect(ChangeAction(.patch, "/v1/downloads/{id}") == BusContract.action(of: "SetUrgency"))
-    #expect(ChangeAction(.post, "/v1/library/{product}/pin") == BusContract.action(of: "Pin"))
-    #expect(ChangeAction(.post, "/v1/library/{product}/opened") == BusContract.action(of: "Open"))
-    #expect(ChangeAction(.post, "/v1/restore") == BusContract.action(of: "Restore"))
-    #expect(ChangeAction(.post, "/v1/purchases") == BusContract.action(of: "Buy"))
-    #expect(ChangeAction(.delete, "/v1/library/{product}") == .remove)
-    #expect(ChangeAction(.post, "/v1/anything/new") == .buy)
-  }
-}
   @Test("a judge that does not answer refuses, and the log says so once until it answers again")
   func closedJudge() async throws {
     try await withBus { daemon in
