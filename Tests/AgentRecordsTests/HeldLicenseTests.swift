@@ -160,6 +160,7 @@ struct HeldLicenseTests {
       in: license(), among: [unknown: known, bought: known], asked: Self.start, at: Self.start)
     #expect(Array(ended.keys) == [unknown])
     #expect(ended[unknown]?.isOwned == false && ended[unknown]?.because == "not-bought")
+    #expect(ended[unknown]?.withdrawsContent == false, "it may be gone from the catalog alone")
     known.asOf = Self.start + .milliseconds(1)
     #expect(!ends(known))
     // Of a clock that was ahead.

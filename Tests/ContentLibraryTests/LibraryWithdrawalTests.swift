@@ -17,28 +17,28 @@ import Testing
 /// docs/agent.md, "What was taken back".
 @Suite("Content that was taken back", .timeLimit(.minutes(2)))
 struct LibraryWithdrawalTests {
-  private let product: ProductIdentifier
-  private let package: FixturePackage
+  let product: ProductIdentifier
+  let package: FixturePackage
 
   init() throws {
     product = try #require(ProductIdentifier(FixturePackage.product))
     package = try FixturePackage.file(length: 100_000)
   }
 
-  private func entry(_ kind: FeedEntry.Kind, keep: Bool? = nil) throws -> FeedEntry {
+  func entry(_ kind: FeedEntry.Kind, keep: Bool? = nil) throws -> FeedEntry {
     FeedEntry(
       kind: kind, product: product, transaction: try #require(TransactionIdentifier("1")), keep: keep)
   }
 
-  private func hear(_ kind: FeedEntry.Kind, keep: Bool? = nil, _ library: Library) async throws {
+  func hear(_ kind: FeedEntry.Kind, keep: Bool? = nil, _ library: Library) async throws {
     _ = try await library.noteOwnership(of: [try entry(kind, keep: keep)])
   }
 
-  private func hidden(_ fixture: LibraryFixture) -> String {
+  func hidden(_ fixture: LibraryFixture) -> String {
     "\(fixture.paths.withdrawn)/\(product)/\(package.manifest.version)"
   }
 
-  private func isThere(_ path: String) throws -> Bool { try FileSystem.status(of: path) != nil }
+  func isThere(_ path: String) throws -> Bool { try FileSystem.status(of: path) != nil }
 
   @Test("a revocation moves every version out of the tree that readers see, and its reversal brings all back")
   func course() async throws {
@@ -287,161 +287,5 @@ struct LibraryWithdrawalTests {
     try await hear(.issueAvailable, library)
     #expect(await library.settleWithdrawals().changed.map(\.state) == [.present])
     library.close()
-  }
-
-  /// The next process on the same records.
-  private func restarted(_ fixture: LibraryFixture) throws -> Library {
-    fixture.library.close()
-    let library = Library(paths: fixture.paths, database: fixture.database, log: Log(level: .error))
-    library.ownership.load(try fixture.database.ownership())
-    try #require(try library.look() == .online)
-    return library
-  }
-
-  @Test("a death at any step of moving out or back loses nothing, and the next process ends the move")
-  func deaths() async throws {
-    for isBack in [false, true] {
-      var index = 0
-      while true {
-        let operations = FaultyFileOperations()
-        let fixture = try LibraryFixture(operations: operations)
-        try await fixture.place(package)
-        if isBack {
-          try await hear(.revoked, fixture.library)
-          _ = await fixture.library.settleWithdrawals()
-        }
-        try await hear(isBack ? .reinstated : .revoked, fixture.library)
-        operations.die(at: operations.steps.count + index)
-        _ = await fixture.library.settleWithdrawals()
-        let hasDied = operations.isDead
-        let library = try restarted(fixture)
-        let settled = await library.settleWithdrawals()
-        #expect(!settled.isPending)
-        let item = try #require(try await library.items().first)
-        #expect(item.withdrawn == (isBack ? nil : true), "call \(index)")
-        #expect(item.state == (isBack ? .present : .offline), "call \(index)")
-        #expect(try isThere(fixture.path(package)) == isBack && isThere(hidden(fixture)) == !isBack)
-        #expect(try await library.verify().map(\.state) == [.present], "call \(index)")
-        library.close()
-        guard hasDied else { break }
-        index += 1
-      }
-      #expect(index > 5)
-    }
-  }
-
-  @Test("a move that fails at any step is tried again while the library lives, out as well as back")
-  func failures() async throws {
-    for isBack in [false, true] {
-      for number in [ENOSPC, EBUSY, EIO] {
-        var index = 0
-        while true {
-          let operations = FaultyFileOperations()
-          let fixture = try LibraryFixture(operations: operations)
-          try await fixture.place(package)
-          if isBack {
-            try await hear(.revoked, fixture.library)
-            _ = await fixture.library.settleWithdrawals()
-          }
-          try await hear(isBack ? .reinstated : .revoked, fixture.library)
-          operations.fail(call: operations.steps.count + index, number: number)
-          var changed = await fixture.library.settleWithdrawals().changed
-          let hasFailed = operations.failures > 0
-          let settled = await fixture.library.settleWithdrawals()
-          changed += settled.changed
-          #expect(!settled.isPending && !changed.isEmpty, "call \(index), errno \(number)")
-          let item = try #require(try await fixture.library.items().first)
-          #expect(item.withdrawn == (isBack ? nil : true), "call \(index), errno \(number)")
-          #expect(item.state == (isBack ? .present : .offline), "call \(index), errno \(number)")
-          #expect(try isThere(fixture.path(package)) == isBack && isThere(hidden(fixture)) == !isBack)
-          #expect(try await fixture.library.verify().map(\.state) == [.present], "call \(index)")
-          guard hasFailed else { break }
-          index += 1
-        }
-        #expect(index > 5)
-      }
-    }
-  }
-
-  @Test("a move that fails at the start takes nothing offline, and is tried again")
-  func failsAtStart() async throws {
-    let operations = FaultyFileOperations()
-    let fixture = try LibraryFixture(operations: operations)
-    try await fixture.place(package)
-    try await hear(.revoked, fixture.library)
-    operations.answer { call, _ in call == .rename ? ENOSPC : nil }
-    #expect(await fixture.library.settleWithdrawals().isPending)
-    fixture.library.close()
-    let library = Library(
-      paths: fixture.paths, database: fixture.database, operations: operations, log: Log(level: .error))
-    library.ownership.load(try fixture.database.ownership())
-    #expect(try library.look() == .online)
-    operations.answer(nil)
-    let settled = await library.settleWithdrawals()
-    #expect(settled.changed.map(\.withdrawn) == [true] && !settled.isPending)
-    #expect(try !isThere(fixture.path(package)))
-    library.close()
-  }
-
-  @Test(
-    "of content at both places the one that is as its manifest says stays, and what is revoked is not readable",
-    arguments: [true, false], [true, false])
-  func twoCopies(isRevoked: Bool, isHiddenWhole: Bool) async throws {
-    let fixture = try LibraryFixture()
-    let name = try #require(package.files.keys.first)
-    try await fixture.place(package)
-    try await hear(.revoked, fixture.library)
-    _ = await fixture.library.settleWithdrawals()
-    // It was fetched again before the move back had succeeded.
-    let record = try #require(try fixture.database.libraryRecords().first)
-    try fixture.database.setWithdrawn(false, of: record)
-    try FileSystem.createDirectories(fixture.path(package))
-    let bytes = try #require(package.files[name])
-    try DurableFile.write(bytes.span, to: fixture.path(package, name))
-    try fixture.flip(isHiddenWhole ? fixture.path(package, name) : "\(hidden(fixture))/\(name)", at: 10)
-    if !isRevoked { try await hear(.reinstated, fixture.library) }
-    let settled = await fixture.library.settleWithdrawals()
-    #expect(settled.changed.map(\.withdrawn) == [isRevoked ? true : nil] && !settled.isPending)
-    #expect(try isThere(fixture.path(package)) != isRevoked)
-    #expect(try isThere(hidden(fixture)) == isRevoked)
-    #expect(try await fixture.library.verify().map(\.state) == [.present])
-    #expect(await fixture.library.settleWithdrawals().changed.isEmpty)
-  }
-
-  @Test("what another program puts at the place of hidden content is no reason to move anything")
-  func foreignAtPlace() async throws {
-    let fixture = try LibraryFixture()
-    try await fixture.place(package)
-    try await hear(.revoked, fixture.library)
-    _ = await fixture.library.settleWithdrawals()
-    try FileSystem.createDirectories(fixture.path(package))
-    try DurableFile.write([1, 2, 3].span, to: fixture.path(package, "notes.txt"))
-    #expect(await fixture.library.settleWithdrawals().changed.isEmpty)
-    #expect(try isThere(fixture.path(package, "notes.txt")) && isThere(hidden(fixture)))
-  }
-
-  @Test("what was made readable for a download that came to nothing is settled at once")
-  func brokenOff() async throws {
-    struct Full: Error {}
-    let fixture = try LibraryFixture()
-    let library = fixture.library
-    func isSignalled() async -> Bool {
-      await library.withdrawals.wait(atMost: .zero, clock: SystemMonotonicClock())
-    }
-    try await fixture.place(package)
-    try await hear(.revoked, library)
-    _ = await library.settleWithdrawals()
-    _ = await isSignalled()
-    await #expect(throws: Full.self) {
-      _ = try await library.place(package.manifest, at: LibraryFixture.now) { _ in throw Full() }
-    }
-    #expect(await isSignalled())
-    try await fixture.place(package)
-    _ = await library.settleWithdrawals()
-    _ = await isSignalled()
-    let name = try #require(package.files.keys.first)
-    try fixture.flip("\(hidden(fixture))/\(name)", at: 10)
-    #expect(try await library.recordPlaced(package.manifest, at: LibraryFixture.now) == nil)
-    #expect(await isSignalled())
   }
 }

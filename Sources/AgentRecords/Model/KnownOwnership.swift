@@ -64,8 +64,10 @@ package struct KnownOwnership: Hashable, Sendable {
   }
 
   /// Whether its content belongs out of the tree that readers see: it was taken back, and the publisher does not leave it to those who have
-  /// it.
-  package var withdrawsContent: Bool { !isOwned && !isKept }
+  /// it. What only is in no license any more was not taken back, and moves nothing.
+  package var withdrawsContent: Bool {
+    !isOwned && !isKept && because != EntitlementRule.notBought.rawValue
+  }
 
   package init(
     isOwned: Bool, because: String?, until: Timestamp?, asOf: Timestamp, isKept: Bool = false,
