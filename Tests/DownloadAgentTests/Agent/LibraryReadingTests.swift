@@ -227,7 +227,7 @@ struct LibraryReadingTests {
       let manifest = try await program.send("GET", "/manifest/\(Self.product)/1.0")
       #expect((manifest.status == 200) == isKept)
       let progress = try await program.send("GET", "/progress/\(Self.product)")
-      #expect((progress.status == 200) == isKept)
+      #expect((progress.status < 400) == isKept, "\(progress.status)")
     }
   }
 
