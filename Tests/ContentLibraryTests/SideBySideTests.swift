@@ -124,13 +124,13 @@ import Testing
     try FixturePackage.file(length: count * mebibyte)
   }
 
-  /// Two texts of 16 MB whose packed form is a little more than half as long.
+  /// Two texts of 8 MB whose packed form is a little more than half as long.
   private static func packedText() throws -> FixturePackage {
     let digits = Array("0123456789abcdef".utf8)
     return try FixturePackage.folder(
       of: Dictionary(
         uniqueKeysWithValues: (1...2).map { number in
-          let noise = FixturePackage.noise(8 * mebibyte, seed: UInt64(number))
+          let noise = FixturePackage.noise(4 * mebibyte, seed: UInt64(number))
           return ("notes/\(number).txt", noise.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
         }))
   }

@@ -21,6 +21,12 @@ actor NotificationServer {
   private let bus: BusConnection
   private let words: NoticeWords
   private var numbers: [Notice.Subject: UInt32] = [:]
+  /// Signals about notices whose numbers are not known yet, at most so many.
+  private static let maximumEarly = 32
+  private var early: [BusSignal] = []
+  /// Notices that the desktop has been given and has not numbered.
+  private var showing = 0
+  private var take: @Sendable (Answer) async -> Void = { _ in }
   private var shown: [UInt32: Notice] = [:]
   private var readsMarkup = false
 
@@ -30,7 +36,9 @@ actor NotificationServer {
   }
 
   /// The server's answers, for as long as the connection lives.
-  func follow(_ take: @Sendable (Answer) async -> Void) async {
+  func follow(_ take: @escaping @Sendable (Answer) async -> Void) async {
+    self.take = take
+    defer { self.take = { _ in } }
     for await news in bus.subscribe(BusMatch(sender: Self.name, .signals(interface: Self.interface))) {
       switch news {
       case .appeared: await readCapabilities()
@@ -39,21 +47,42 @@ actor NotificationServer {
         (numbers, shown) = ([:], [:])
         if !subjects.isEmpty { await take(.gone(subjects)) }
       case .signal(let signal):
-        guard let number = signal.arguments.first?.number.flatMap(UInt32.init(exactly:)),
-          let notice = shown[number]
-        else { continue }
-        switch signal.member {
-        case "NotificationClosed":
-          forget(number)
-          await take(.closed(notice.subject))
-        case "ActionInvoked":
-          guard signal.arguments.count == 2, let action = Self.action(signal.arguments[1].text, of: notice)
-          else { continue }
-          await take(.chosen(action))
-        default: continue
+        guard let number = Self.number(in: signal) else { continue }
+        if let answer = answer(signal, to: number) {
+          await take(answer)
+        } else if showing > 0, early.count < Self.maximumEarly {
+          early.append(signal)
         }
       case .missed, .refused: continue
       }
+    }
+  }
+
+  private static func number(in signal: BusSignal) -> UInt32? {
+    signal.arguments.first?.number.flatMap(UInt32.init(exactly:))
+  }
+
+  /// Nil for a notice that is not shown, and for what is no answer.
+  private func answer(_ signal: BusSignal, to number: UInt32) -> Answer? {
+    guard let notice = shown[number] else { return nil }
+    switch signal.member {
+    case "NotificationClosed":
+      forget(number)
+      return .closed(notice.subject)
+    case "ActionInvoked":
+      guard signal.arguments.count == 2 else { return nil }
+      return Self.action(signal.arguments[1].text, of: notice).map { .chosen($0) }
+    default: return nil
+    }
+  }
+
+  /// Takes up what was told of a notice before its number was known here.
+  private func takeEarly(of number: UInt32) async {
+    let told = early.filter { Self.number(in: $0) == number }
+    early.removeAll { Self.number(in: $0) == number }
+    if showing == 0 { early = [] }
+    for signal in told {
+      if let answer = answer(signal, to: number) { await take(answer) }
     }
   }
 
@@ -92,13 +121,22 @@ actor NotificationServer {
         .string(notice.summary), .string(body), .strings(actions), .properties(hints),
         .int32(notice.isQuestion ? 0 : -1),
       ])
-    let answer = try await bus.call(call)
+    showing += 1
+    let answer: [BusValue]
+    do throws(BusError) {
+      answer = try await bus.call(call)
+    } catch {
+      showing -= 1
+      throw error
+    }
+    showing -= 1
     guard case .uint32(let number)? = answer.first else {
       throw BusError(.malformed, "the desktop gave a notice no number")
     }
     if let old = numbers[notice.subject] { shown[old] = nil }
     numbers[notice.subject] = number
     shown[number] = notice
+    await takeEarly(of: number)
   }
 
   /// Closes the notice of the subject, if it is there.
