@@ -78,6 +78,7 @@ extension BusLoop {
 
   func setOwnsService(_ owns: Bool) {
     state.ownsService = owns && state.isConnected
+    if owns { state.serviceError = nil }
     mailbox.tell(state)
   }
 

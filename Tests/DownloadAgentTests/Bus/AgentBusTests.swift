@@ -272,9 +272,9 @@ struct AgentBusTests {
           let arguments: [BusValue] = [.string("kiosk"), .string("a show")]
           for _ in 0..<40 {
             let cookie = try await call(client, "Inhibit", BusContract.agent.name, BusObject.root, arguments)
-            #expect(await bus.followedCount == 1)
+            while await bus.followedCount != 1 { await Task.yield() }
             _ = try await call(client, "Uninhibit", BusContract.agent.name, BusObject.root, cookie)
-            #expect(await bus.followedCount == 0)
+            while await bus.followedCount != 0 { await Task.yield() }
           }
           for _ in 0..<40 { _ = try await objects(client) }
           let cookie = try await call(client, "Inhibit", BusContract.agent.name, BusObject.root, arguments)
@@ -282,7 +282,7 @@ struct AgentBusTests {
           #expect(await bus.followedCount == 1)
           client.close()
           while await bus.followedCount > 0 { await Task.yield() }
-          #expect(agent.hub.observerCount == 0)
+          while agent.hub.observerCount > 0 { await Task.yield() }
         }
       }
     }
