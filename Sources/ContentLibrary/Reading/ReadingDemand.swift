@@ -153,8 +153,10 @@ package final class ReadingDemand: Sendable {
       let isComing = runs.contains { ($0.run.lowerBound..<$0.piece).contains(index) }
       return pieces.isMissing(index) && (!isComing || lost.contains(index))
     }
+    // What has come is on its way to the disk.
+    guard let urgent else { return }
     // Where it is in the run of one, no other can bring it.
-    let holder = urgent.flatMap { urgent in running.first { $0.run.contains(urgent) } }
+    let holder = running.first { $0.run.contains(urgent) }
     guard
       let victim = holder.map({ holder in candidates.first { $0.number == holder.number } })
         ?? candidates.last
