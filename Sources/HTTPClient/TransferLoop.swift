@@ -2,6 +2,7 @@ import CCurl
 import CLinux
 import CoreTypes
 import Glibc
+import SystemCalls
 
 /// Runs all transfers of a client on one thread. Everything here belongs to that thread; others reach it
 /// through its mailbox.
@@ -23,7 +24,7 @@ final class TransferLoop {
     self.configuration = configuration
     try CurlLibrary.prepare()
     mailbox = try TransferMailbox()
-    multi = try MultiHandle(configuration: configuration, wakeUp: mailbox.wakeUp)
+    multi = try MultiHandle(configuration: configuration, wakeUp: mailbox.commands.wakeUp)
   }
 
   /// Starts a thread; closing the mailbox ends it.
@@ -59,7 +60,7 @@ final class TransferLoop {
 
   /// One turn: what was asked, what libcurl can do, then the wait for more. False once the mailbox is closed.
   private func turn() throws(HTTPClientError) -> Bool {
-    let (commands, isClosing) = mailbox.collectCommands(isWoken: isWoken)
+    let (commands, isClosing) = mailbox.commands.collect(isWoken: isWoken)
     isWoken = false
     for command in commands { execute(command) }
     if isClosing { return false }
@@ -84,7 +85,7 @@ final class TransferLoop {
   /// A new multi handle, without a connection, takes the place of the one that is there.
   private func renewMulti() {
     do throws(HTTPClientError) {
-      let fresh = try MultiHandle(configuration: configuration, wakeUp: mailbox.wakeUp)
+      let fresh = try MultiHandle(configuration: configuration, wakeUp: mailbox.commands.wakeUp)
       multi.close()
       multi = fresh
     } catch {
@@ -94,7 +95,7 @@ final class TransferLoop {
   }
 
   private func end() {
-    for command in mailbox.seal() { execute(command) }
+    for command in mailbox.commands.seal() { execute(command) }
     abandonTransfers(with: TransferMailbox.shutDownError)
     multi.close()
   }

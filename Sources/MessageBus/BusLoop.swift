@@ -76,7 +76,7 @@ final class BusLoop {
 
   /// One turn: what was asked, what sd-bus can do, then the wait for more. False once the mailbox is closed.
   private func turn() -> Bool {
-    let (commands, isClosing) = mailbox.collectCommands(isWoken: isWoken)
+    let (commands, isClosing) = mailbox.commands.collect(isWoken: isWoken)
     isWoken = false
     for command in commands { execute(command) }
     let hasMore = advance()
@@ -110,7 +110,7 @@ final class BusLoop {
   }
 
   private func wait(hasMore: Bool) {
-    var descriptors = [pollfd(fd: mailbox.wakeUp.number, events: Int16(POLLIN), revents: 0)]
+    var descriptors = [pollfd(fd: mailbox.commands.wakeUp.number, events: Int16(POLLIN), revents: 0)]
     var time = [retryTime, nameRetryTime, nextDeadline()].compactMap { $0 }.min()
     if let handle {
       do throws(BusError) {
@@ -185,8 +185,7 @@ final class BusLoop {
   }
 
   private func end() {
-    mailbox.seal()
-    for command in mailbox.collectCommands(isWoken: false).commands { execute(command) }
+    for command in mailbox.seal() { execute(command) }
     for call in calls.values { finish(call, .failure(BusMailbox.closedError)) }
     calls = [:]
     for message in outgoing {

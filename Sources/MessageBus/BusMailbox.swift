@@ -1,5 +1,3 @@
-import CLinux
-import Glibc
 import Synchronization
 import SystemCalls
 
@@ -12,17 +10,7 @@ final class BusMailbox: Sendable {
   /// Calls that wait for their answers.
   static let boundOfCalls = 1024
 
-  private enum Phase {
-    case open
-    /// Nothing more goes in; the loop has still to look.
-    case closing
-    /// The loop is gone.
-    case sealed
-  }
-
   private struct State {
-    var commands: [BusCommand] = []
-    var phase = Phase.open
     var lastIdentifier = 0
     var waiting: [BusName?: Int] = [:]
     var waitingInAll = 0
@@ -32,13 +20,11 @@ final class BusMailbox: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Becomes readable with the first command of several.
-  let wakeUp: FileDescriptor
+  let commands: CommandMailbox<BusCommand>
 
   init() throws(BusError) {
     do {
-      wakeUp = FileDescriptor(
-        takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
+      commands = try CommandMailbox()
     } catch {
       throw BusError(.internalFailure, "\(error)")
     }
@@ -89,8 +75,8 @@ final class BusMailbox: Sendable {
   static let overhead = 128
 
   private func reserve(_ length: Int, for destination: BusName?) throws(BusError) {
+    guard commands.isOpen else { throw Self.closedError }
     try state.withLock { state throws(BusError) in
-      guard state.phase == .open else { throw Self.closedError }
       let waiting = state.waiting[destination] ?? 0
       guard waiting == 0 || waiting + length <= Self.boundOfDestination,
         state.waitingInAll + length <= Self.boundOfAll
@@ -115,14 +101,7 @@ final class BusMailbox: Sendable {
   // MARK: commands
 
   func post(_ command: BusCommand) {
-    let (isAccepted, isFirst) = state.withLock { state in
-      guard state.phase == .open else { return (false, false) }
-      state.commands.append(command)
-      return (true, state.commands.count == 1)
-    }
-    // Not under the lock: the loop takes it at once. A loop that has commands waiting was woken for the first of them.
-    if isFirst { wake() }
-    guard !isAccepted else { return }
+    guard !commands.post(command) else { return }
     switch command {
     case .call(let call):
       callEnded()
@@ -132,36 +111,18 @@ final class BusMailbox: Sendable {
     }
   }
 
-  func close() {
-    state.withLock { state in if state.phase == .open { state.phase = .closing } }
-    wake()
-  }
+  func close() { commands.close() }
 
-  private func wake() {
-    // Fails only where the counter is full, and then the loop is awake anyway.
-    _ = eventfd_write(wakeUp.number, 1)
-  }
-
-  /// Returns the commands that have come in since the last call. `isClosing` is true with the last commands there will ever be.
-  /// `isWoken` is true where ``wakeUp`` has become readable.
-  func collectCommands(isWoken: Bool) -> (commands: [BusCommand], isClosing: Bool) {
-    var count: eventfd_t = 0
-    if isWoken { _ = unsafe eventfd_read(wakeUp.number, &count) }
-    return state.withLock { state in
-      defer { state.commands = [] }
-      return (state.commands, state.phase != .open)
-    }
-  }
-
-  /// After this nothing is accepted any more.
-  func seal() {
+  /// After this nothing is accepted any more. Returns the commands that will not run.
+  func seal() -> [BusCommand] {
+    let rest = commands.seal()
     let watchers = state.withLock { state in
-      state.phase = .sealed
       state.bus = BusState()
       defer { state.watchers = [:] }
       return state.watchers.values.map { $0 }
     }
     for watcher in watchers { watcher.finish() }
+    return rest
   }
 
   static let closedError = BusError(.closed, "the connection to the bus was closed")
@@ -190,7 +151,7 @@ final class BusMailbox: Sendable {
       let isOver = state.withLock { state in
         // Under the lock, so that no later state is overtaken by this one.
         continuation.yield(state.bus)
-        guard state.phase != .sealed else { return true }
+        guard !commands.isSealed else { return true }
         state.watchers[identifier] = continuation
         return false
       }
