@@ -54,7 +54,8 @@ struct NetlinkMessages: Sequence, IteratorProtocol, Sendable {
 
   private static func aligned(_ length: Int) -> Int { (length + 3) & ~3 }
 
-  private static func integer<Value: FixedWidthInteger>(
+  /// Nil beyond the end.
+  static func integer<Value: FixedWidthInteger>(
     in bytes: ArraySlice<UInt8>, at position: Int, as type: Value.Type
   ) -> Value? {
     let size = Value.bitWidth / 8

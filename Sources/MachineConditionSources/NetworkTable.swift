@@ -158,18 +158,17 @@ struct NetworkTable: Hashable, Sendable {
     var links: [UInt32] = []
     var rest = bytes
     while rest.count >= 8 {
-      let length = Int(rest[rest.startIndex]) | Int(rest[rest.startIndex + 1]) << 8
-      guard length >= 8, length <= rest.count, let link = number(rest.dropFirst(4).prefix(4)) else { break }
+      guard let size = NetlinkMessages.integer(in: rest, at: rest.startIndex, as: UInt16.self),
+        let link = NetlinkMessages.integer(in: rest, at: rest.startIndex + 4, as: UInt32.self),
+        size >= 8, Int(size) <= rest.count
+      else { break }
       links.append(link)
-      rest = rest.dropFirst((length + 3) & ~3)
+      rest = rest.dropFirst((Int(size) + 3) & ~3)
     }
     return links
   }
 
   private static func number(_ bytes: ArraySlice<UInt8>) -> UInt32? {
-    guard bytes.count == 4 else { return nil }
-    var value: UInt32 = 0
-    for (index, byte) in bytes.enumerated() { value |= UInt32(byte) << (8 * UInt32(index)) }
-    return UInt32(littleEndian: value)
+    bytes.count == 4 ? NetlinkMessages.integer(in: bytes, at: bytes.startIndex, as: UInt32.self) : nil
   }
 }

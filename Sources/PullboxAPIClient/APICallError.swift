@@ -22,6 +22,14 @@ public enum APICallError: Error, Sendable {
     }
   }
 
+  /// Whether the service itself says that it has no such route: it is of an earlier version. What it does not know by name is refused with a
+  /// detail.
+  public var isOfMissingRoute: Bool {
+    guard case .problem(let problem) = self else { return false }
+    return problem.code == .methodNotAllowed || problem.code == .notImplemented
+      || problem.code == .notFound && problem.detail == nil
+  }
+
   /// Whether the service cannot answer at the moment: it is being started, a proxy before it does not reach
   /// it, or it has too much to do.
   public var isUnavailable: Bool {

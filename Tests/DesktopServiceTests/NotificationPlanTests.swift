@@ -69,6 +69,8 @@ struct NotificationPlanTests {
     arguments: [
       ("insufficient-space", Notice.Action.makeRoom), ("budget-spent", .downloadAnyway(download: "d1")),
       ("outside-window", .downloadAnyway(download: "d1")), ("metered", .downloadAnyway(download: "d1")),
+      ("battery-low", .downloadAnyway(download: "d1")),
+      ("on-battery", .downloadAnyway(download: "d1")), ("power-saver", .downloadAnyway(download: "d1")),
     ])
   func waits(reason: String, action: Notice.Action) {
     var plan = plan

@@ -69,9 +69,6 @@ package struct Told<Value: Hashable & Sendable>: Hashable, Sendable {
     self.device = device
     self.since = since
   }
-
-  /// The source without the value.
-  package var origin: Told<Bool> { Told<Bool>(true, by: source, device: device, since: since) }
 }
 
 /// The machine as its sources tell it. What is nil is unknown, and holds nothing. Pure.

@@ -7,8 +7,7 @@ package import DeliveryRecords
 package import PullboxAPI
 package import PullboxAPIServer
 
-/// Keeps how far customers have read: the later of two words about a product stays, and of two of one time that of the device whose name
-/// comes behind, so that all who hear both know the same.
+/// How far customers have read, for those who show a reader's key. `GrantService` keeps it.
 package struct ProgressShelf: Sendable {
   /// Products whose marks feeds know of one customer: those that were read last.
   static let maximumMarks = 2_000
@@ -21,10 +20,7 @@ package struct ProgressShelf: Sendable {
 
   /// The last that was told of the product; nil where it was not read. Throws what the database throws.
   package func progress(of product: ProductIdentifier, by key: ReaderKey) async throws -> ReadingProgress? {
-    let document = try await grants.grantStore.database.read {
-      try ReadingProgressTable.document(of: product, by: key.customer, in: $0)
-    }
-    return try document.map { try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8)) }
+    try await grants.progress(of: product, by: key.customer)
   }
 
   /// Takes in what an application tells, and returns what counts from then on. Throws `unauthorized` for a key that has been removed, and
@@ -38,20 +34,10 @@ package struct ProgressShelf: Sendable {
     where conditions: WriteConditions = .none,
     shown: @escaping @Sendable (ReadingProgress) -> ReadingProgress = { $0 }
   ) async throws -> ReadingProgress {
-    let document = String(decoding: try APIJSON.encode(progress), as: UTF8.self)
-    let mark = ReadingMark(
-      product: product, modified: progress.modified, page: progress.page, millionths: progress.millionths)
-    let standing = try await grants.grantStore.database.write(locking: []) { connection -> String? in
-      let customer = try CustomerTable.lockCurrent(key.customer, in: connection)
+    try await grants.put(progress, of: product, by: key.customer) { before, connection in
       guard try ReaderKeyTable.find(key.name, in: connection) != nil else { throw Problem(.unauthorized) }
-      let before = try ReadingProgressTable.document(of: product, by: customer, in: connection)
-      try conditions.check(
-        before.map { shown(try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8))) })
-      try ReadingProgressTable.put(
-        mark, of: customer, by: progress.device.id, document: document, in: connection)
-      return try ReadingProgressTable.document(of: product, by: customer, in: connection)
+      try conditions.check(before.map(shown))
     }
-    return try standing.map { try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8)) } ?? progress
   }
 
   /// How far the customer has read these products. Throws what the database throws.

@@ -1,54 +1,81 @@
-import Commerce
+package import Commerce
 import CoreTypes
-import Database
-import DeliveryModel
+package import Database
+package import DeliveryModel
 import DeliveryRecords
 package import PullboxAPI
 import PullboxAPIServer
 
-/// How far a customer has read what a device was granted, on all of the customer's devices and applications: the same records as those of
-/// the catalog for readers' applications.
+/// How far customers have read, on all of their devices and applications.
 extension GrantService {
-  /// The last that was told of the grant's product; nil where it was not read. Throws `grant-unknown`, `entitlement-revoked`, and what
-  /// ``GrantCredential/check(for:at:)`` throws.
+  /// The last that was told of the product; nil where it was not read. Throws what the database throws.
+  package func progress(
+    of product: ProductIdentifier, by customer: CustomerIdentifier
+  ) async throws -> ReadingProgress? {
+    let document = try await grantStore.database.read {
+      try ReadingProgressTable.document(of: product, by: customer, in: $0)
+    }
+    return try document.map(Self.progress)
+  }
+
+  /// Takes in what a device or an application tells, and returns what counts from then on: the later of two words, and of two of one time
+  /// that of the device whose name comes behind, so that all who hear both know the same.
+  ///
+  /// - Parameters:
+  ///   - told: as ``ReadingProgress/kept(at:of:)`` has it.
+  ///   - check: is given what counted before; what it throws ends the write, and is thrown.
+  package func put(
+    _ told: ReadingProgress, of product: ProductIdentifier, by customer: CustomerIdentifier,
+    checking check: @escaping @Sendable (ReadingProgress?, borrowing Connection) throws -> Void = { _, _ in }
+  ) async throws -> ReadingProgress {
+    let document = String(decoding: try APIJSON.encode(told), as: UTF8.self)
+    let mark = ReadingMark(
+      product: product, modified: told.modified, page: told.page, millionths: told.millionths)
+    let standing = try await grantStore.database.write(locking: []) { connection -> String? in
+      let customer = try CustomerTable.lockCurrent(customer, in: connection)
+      let before = try ReadingProgressTable.document(of: product, by: customer, in: connection)
+      try check(before.map(Self.progress), connection)
+      try ReadingProgressTable.put(mark, of: customer, by: told.device.id, document: document, in: connection)
+      return try ReadingProgressTable.document(of: product, by: customer, in: connection)
+    }
+    return try standing.map(Self.progress) ?? told
+  }
+
+  private static func progress(_ document: String) throws -> ReadingProgress {
+    try APIJSON.decode(ReadingProgress.self, from: Array(document.utf8))
+  }
+}
+
+/// The same for a device, by its grant. Both throw `grant-unknown`, `entitlement-revoked`, and what ``GrantCredential/check(for:at:)`` throws.
+extension GrantService {
+  /// Nil where the product was not read.
   package func progress(
     of id: GrantIdentifier, credential: GrantCredential
   ) async throws -> ReadingProgress? {
-    let grant = try await reader(of: id, credential)
-    let document = try await grantStore.database.read { connection -> String? in
-      guard let customer = try CustomerTable.customer(of: grant.transactionKey, in: connection) else {
-        return nil
-      }
-      return try ReadingProgressTable.document(of: grant.product, by: customer, in: connection)
-    }
-    return try document.map { try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8)) }
+    guard let reader = try await reader(of: id, credential) else { return nil }
+    return try await progress(of: reader.product, by: reader.customer)
   }
 
-  /// Takes in what the device tells, and returns what counts from then on: the later, and of two of one time that of the device whose name
-  /// comes behind. Throws the same, and `request-malformed` for numbers that cannot be.
+  /// Throws `request-malformed`, too, for numbers that cannot be.
   package func put(
     _ told: ReadingProgress, of id: GrantIdentifier, credential: GrantCredential
   ) async throws -> ReadingProgress {
-    let grant = try await reader(of: id, credential)
+    let reader = try await reader(of: id, credential)
     let kept = try told.kept(at: grantStore.clock.now(), of: nil)
-    let document = String(decoding: try APIJSON.encode(kept), as: UTF8.self)
-    let mark = ReadingMark(
-      product: grant.product, modified: kept.modified, page: kept.page, millionths: kept.millionths)
-    let standing = try await grantStore.database.write(locking: []) { connection -> String? in
-      guard let owner = try CustomerTable.customer(of: grant.transactionKey, in: connection) else {
-        return nil
-      }
-      let customer = try CustomerTable.lockCurrent(owner, in: connection)
-      try ReadingProgressTable.put(mark, of: customer, by: kept.device.id, document: document, in: connection)
-      return try ReadingProgressTable.document(of: grant.product, by: customer, in: connection)
-    }
-    return try standing.map { try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8)) } ?? kept
+    guard let reader else { return kept }
+    return try await put(kept, of: reader.product, by: reader.customer)
   }
 
-  private func reader(of id: GrantIdentifier, _ credential: GrantCredential) async throws -> GrantRecord {
+  /// Nil for a purchase that the ledger knows no customer of.
+  private func reader(
+    of id: GrantIdentifier, _ credential: GrantCredential
+  ) async throws -> (product: ProductIdentifier, customer: CustomerIdentifier)? {
     let grant = try await grantStore.find(id)
     try credential.check(for: grant, at: grantStore.clock.now())
     guard grant.machine.name != .revoked else { throw Problem(.entitlementRevoked) }
-    return grant
+    let customer = try await grantStore.database.read {
+      try CustomerTable.customer(of: grant.transactionKey, in: $0)
+    }
+    return customer.map { (grant.product, $0) }
   }
 }

@@ -187,7 +187,8 @@ package struct PieceTransfer: Sendable {
     PieceReceiver(
       asked: asked(choice), manifest: session.manifest, known: known, resumed: choice.resumed,
       buffers: buffers,
-      queue: queue, progress: progress, connections: connections, takesWhole: takesWhole,
+      queue: queue, progress: progress, connections: connections.mayWiden ? connections : nil,
+      takesWhole: takesWhole,
       onCertainty: { [path] in path.noteAnswer() })
   }
 

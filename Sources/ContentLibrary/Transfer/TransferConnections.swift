@@ -24,11 +24,15 @@ final class TransferConnections: Sendable {
     clock: any MonotonicClock
   ) {
     self.allowance = allowance
+    mayWiden = plan.maximum > 1
     state = Mutex(State(plan: plan))
     self.progress = progress
     end = progress.bytesReceived + missing
     self.clock = clock
   }
+
+  /// Whether there may ever be more than one.
+  let mayWiden: Bool
 
   /// The connections that the transfer should go over now.
   var count: Int { state.withLock { $0.plan.count } }

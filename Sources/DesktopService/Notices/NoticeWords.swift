@@ -24,6 +24,11 @@ public struct NoticeWords: Hashable, Sendable {
       "Es wartet: auf eine Zeit für Downloads, auf das Budget des nächsten Monats oder auf ein Netz ohne Volumenbegrenzung."
     )
   }
+  var waitsForPower: String {
+    choose(
+      "It waits for the battery to be charged, or for the mains.",
+      "Es wartet, bis der Akku geladen ist oder Netzstrom da ist.")
+  }
   var awaitsApproval: String { choose("It waits for an approval.", "Es wartet auf eine Genehmigung.") }
   var approved: String { choose("It was approved.", "Es wurde genehmigt.") }
   var paymentDeclined: String { choose("The payment was declined.", "Die Zahlung wurde abgelehnt.") }

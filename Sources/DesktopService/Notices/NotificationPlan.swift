@@ -211,8 +211,10 @@ public struct NotificationPlan: Sendable {
   private func wait(_ download: DownloadFacts) -> (String, Notice.Action)? {
     switch download.reason {
     case "insufficient-space": (words.waitsForRoom, .makeRoom)
-    case "outside-window", "budget-spent", "metered", "battery-low", "power-saver":
+    case "outside-window", "budget-spent", "metered":
       (words.waitsForLimits, .downloadAnyway(download: download.id))
+    case "battery-low", "on-battery", "power-saver":
+      (words.waitsForPower, .downloadAnyway(download: download.id))
     default: nil
     }
   }

@@ -166,7 +166,7 @@ actor LicenseKeeper {
       isWanted = true
       guard !Task.isCancelled else { return }
       failures += 1
-      let hasNone = (error as? APICallError).map(\.saysNoSuchRoute) ?? false
+      let hasNone = (error as? APICallError)?.isOfMissingRoute == true
       notBefore = clock.now() + (hasNone ? Self.pauseWithoutLicenses : backoff.delay(afterFailures: failures))
       if failures == 1, !hasNone {
         log.warning("the license cannot be renewed", ["error": LogValue(error)])
@@ -233,16 +233,5 @@ actor LicenseKeeper {
       answer.content = .withdrawn
     }
     return answer
-  }
-}
-
-extension APICallError {
-  /// Whether the server does not know the address: it is of an earlier version.
-  fileprivate var saysNoSuchRoute: Bool {
-    switch self {
-    case .problem(let problem): problem.status == 404
-    case .unexpectedResponse(let status, _, _, _): status == 404
-    case .unreachable: false
-    }
   }
 }

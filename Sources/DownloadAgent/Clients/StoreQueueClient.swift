@@ -221,7 +221,7 @@ extension StoreQueueClient {
       }
       return told
     } catch {
-      guard error.isOfNoPreview else { throw error }
+      guard error.isOfNoOffer else { throw error }
       return nil
     }
   }
@@ -276,7 +276,7 @@ extension StoreQueueClient {
         ).value.transaction
       }
     } catch {
-      if error.isOfNoPreview { return nil }
+      if error.isOfNoOffer { return nil }
       throw error
     }
   }
@@ -293,16 +293,12 @@ extension StoreQueueClient {
 
 /// The reading of a store's refusals.
 extension APICallError {
-  /// Whether the store has no such route, or answers in words of tomorrow. A code or a transaction that it does not know is
-  /// refused with a detail.
-  fileprivate var isOfNoPreview: Bool {
-    switch self {
-    case .problem(let problem):
-      problem.code == .methodNotAllowed || problem.code == .notImplemented
-        || problem.code == .notFound && problem.detail == nil
-    case .unexpectedResponse(let status, _, _, let isPage): !isPage && (200..<300).contains(status)
-    case .unreachable: false
+  /// Whether the store does not offer that, or answers in words of tomorrow.
+  fileprivate var isOfNoOffer: Bool {
+    if case .unexpectedResponse(let status, _, _, let isPage) = self {
+      return !isPage && (200..<300).contains(status)
     }
+    return isOfMissingRoute
   }
 
   /// Whether another receipt might change the answer.

@@ -6,8 +6,10 @@ import ServiceRuntime
 
 /// The conditions of the machine.
 extension AgentConfiguration {
-  /// The rules of this configuration. Throws ``ConfigurationError`` for numbers out of their bounds.
-  func machinePolicy(environment: [String: String]) throws(ConfigurationError) -> MachinePolicy {
+  /// The rules of this configuration, on a machine with those names. Throws ``ConfigurationError`` for numbers out of their bounds.
+  func machinePolicy(
+    environment: [String: String], names: OwnNames
+  ) throws(ConfigurationError) -> MachinePolicy {
     var policy = MachinePolicy()
     var faults: [ConfigurationFault] = []
     policy.metered = metered ?? policy.metered
@@ -28,7 +30,7 @@ extension AgentConfiguration {
     policy.onBattery = onBattery ?? policy.onBattery
     policy.powerSaver = powerSaver ?? policy.powerSaver
     policy.busy = busy ?? policy.busy
-    policy.needsNetwork = needsNetwork(server, environment: environment)
+    policy.needsNetwork = needsNetwork(server, environment: environment, names: names)
     if let error = ConfigurationError(faults) { throw error }
     return policy
   }
@@ -49,18 +51,10 @@ extension AgentConfiguration {
     return heard
   }
 
-  /// Whether the service is reached by the network: one on this machine itself, or behind a proxy on it, is there without. Reads the names
-  /// of this machine, which blocks.
-  func needsNetwork(
-    _ url: String, environment: [String: String], names: OwnNames = .ofThisMachine()
-  ) -> Bool {
+  /// Whether the service is reached by the network: one on this machine itself, or behind a proxy, is there without.
+  func needsNetwork(_ url: String, environment: [String: String], names: OwnNames) -> Bool {
     let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"]
     if proxies.contains(where: { environment[$0]?.isEmpty == false }) { return false }
-    guard let start = url.firstRange(of: "://")?.upperBound else { return true }
-    let authority = url[start...].prefix { $0 != "/" && $0 != "?" }.split(separator: "@").last ?? ""
-    let host =
-      authority.hasPrefix("[")
-      ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
-    return !names.contains(String(host))
+    return ConfigurationURL.host(of: url).map { !names.contains($0) } ?? true
   }
 }

@@ -10,7 +10,7 @@ extension AgentConfiguration {
   public func inspect(_ findings: inout ConfigurationFindings) {
     findings.check("server") { try check() }
     findings.check("windows") { _ = try downloadLimits() }
-    findings.check("metered") { _ = try machinePolicy(environment: [:]) }
+    findings.check("metered") { _ = try machinePolicy(environment: [:], names: OwnNames()) }
     findings.check("conditionSources") { _ = try heardSources() }
     findings.check("controlUsers") { _ = try controlAccess() }
     findings.check("arrivalsOf") { _ = try arrivalPolicies() }

@@ -24,12 +24,13 @@ extension AgentService {
     sources: [any ConditionSource], tuning: Tuning, clock: any MonotonicClock, wallClock: any WallClock,
     log: Log
   ) throws -> ConditionWatch {
-    var policy = try configuration.machinePolicy(environment: environment)
+    let names = OwnNames.ofThisMachine()
+    var policy = try configuration.machinePolicy(environment: environment, names: names)
     policy.needsNetwork = tuning.needsNetwork ?? policy.needsNetwork
     return ConditionWatch(
       sources: sources, policy: policy, pace: tuning.conditionPace, downloads: downloads,
       gates: gates.filter {
-        tuning.needsNetwork ?? configuration.needsNetwork($0.url, environment: environment)
+        tuning.needsNetwork ?? configuration.needsNetwork($0.url, environment: environment, names: names)
       }.map(\.health.network),
       client: client, clock: clock, wallClock: wallClock, log: log)
   }

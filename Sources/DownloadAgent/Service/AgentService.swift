@@ -340,14 +340,14 @@ public final class AgentService: Service {
     }
   }
 
-  /// Reads the configuration again: the limits of downloads and the level of the log count at once, for downloads that run as well. Where
+  /// Reads the configuration again: the limits of downloads, the rules of the machine's conditions and the level of the log count at once, for downloads that run as well. Where
   /// something is wrong, all stays as it was, and the log says why.
   public func reload(from source: ConfigurationSource<AgentConfiguration>) async {
     do {
       let new = try await BlockingPool.shared.run { try source.read().configuration }
       try new.check()
       let policy = try await BlockingPool.shared.run {
-        try new.machinePolicy(environment: ProcessEnvironment.variables)
+        try new.machinePolicy(environment: ProcessEnvironment.variables, names: .ofThisMachine())
       }
       try await downloads.setLimits(try new.downloadLimits())
       await conditions.setPolicy(policy)

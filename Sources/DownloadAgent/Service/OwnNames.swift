@@ -1,4 +1,5 @@
 import CoreTypes
+import ServiceRuntime
 import SystemCalls
 
 /// The names and addresses by which this machine reaches itself without a network. Pure, but for ``ofThisMachine()``.
@@ -24,7 +25,10 @@ struct OwnNames: Hashable, Sendable {
     }
   }
 
-  /// The names that this machine has now, without those that cannot be read.
+  /// No name but those that every machine has.
+  init() {}
+
+  /// The names that this machine has now, without those that cannot be read. Blocks.
   static func ofThisMachine() -> OwnNames {
     OwnNames(
       hostName: read("/proc/sys/kernel/hostname").filter { !$0.isNewline }, hosts: read("/etc/hosts"),
@@ -34,8 +38,7 @@ struct OwnNames: Hashable, Sendable {
   /// Whether the host of a URL is this machine, without the brackets of an IPv6 address.
   func contains(_ host: String) -> Bool {
     let host = host.lowercased()
-    return host == "localhost" || host == "::1" || host.hasSuffix(".localhost") || host.hasPrefix("127.")
-      || names.contains(host)
+    return ConfigurationURL.isLoopback(host: host) || host.hasSuffix(".localhost") || names.contains(host)
   }
 
   private static func read(_ path: String) -> String {

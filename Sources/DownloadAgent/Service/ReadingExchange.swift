@@ -34,9 +34,15 @@ final class ReadingExchange: Sendable {
   private let clock: any MonotonicClock
   private let rhythm: Rhythm
   private let log: Log
-  private let asked = Mutex<[ProductIdentifier: MonotonicInstant]>([:])
+  /// When each product was asked about last, for the latest of them.
+  private let asked = Mutex(
+    RecentlyUsedCache<ProductIdentifier, MonotonicInstant>(
+      maximumCount: maximumAsked, maximumLength: .mebibytes(1)))
+  private let questions = SharedQuestions<ProductIdentifier, Bool>()
   /// Signalled when something was read.
   let changed = AsyncSignal()
+  /// Signalled when the way to the server opens.
+  private let wayOpened = AsyncSignal()
 
   init(
     database: AgentDatabase, server: DeliveryClient, clock: any MonotonicClock, log: Log,
@@ -47,6 +53,7 @@ final class ReadingExchange: Sendable {
     self.clock = clock
     self.log = log
     self.rhythm = rhythm
+    server.path.network.signalOpenings(to: wayOpened)
   }
 
   /// The exchange for the shelf of the device's programs.
@@ -55,7 +62,7 @@ final class ReadingExchange: Sendable {
       note: { self.changed.signal() }, refresh: { await self.refresh($0, readAs: $1) })
   }
 
-  /// Until the task is cancelled. Nothing wakes it but a word, and the next try after a failure.
+  /// Until the task is cancelled. Nothing wakes it but a word, and after a failure the next try: later, or when the way opens.
   func run() async {
     var failures = 0
     while !Task.isCancelled {
@@ -70,9 +77,8 @@ final class ReadingExchange: Sendable {
         failures += 1
         log.debug("the place of reading cannot be told", ["error": LogValue(error)])
         let asked = (error as? APICallError)?.retryAfter ?? .zero
-        do {
-          try await clock.sleep(for: max(asked, rhythm.backoff.delay(afterFailures: failures)))
-        } catch { return }
+        await wayOpened.wait(
+          atMost: max(asked, rhythm.backoff.delay(afterFailures: failures)), clock: clock)
       }
     }
   }
@@ -106,8 +112,8 @@ final class ReadingExchange: Sendable {
       do {
         standing = try await server.tell(record.shared, of: grant)
       } catch {
-        // The server itself has refused; a page in its place, and no way to it, are no refusals.
-        guard case .problem(let problem) = error, !error.isTemporary, !error.isUnavailable,
+        // The server itself has refused; a page in its place, no way to it, and an earlier version that has no such route are no refusals.
+        guard case .problem(let problem) = error, !error.isTemporary, !error.isOfMissingRoute,
           (400..<500).contains(problem.status)
         else { throw error }
         log.debug(
@@ -121,29 +127,30 @@ final class ReadingExchange: Sendable {
     }
   }
 
-  /// Asks for the server's word about a product, unless that was done a moment ago. Where it does not answer soon, what is known here
-  /// counts.
+  /// Asks for the server's word about a product, unless that was done a moment ago; those that ask at the same time wait for one answer.
+  /// Where it does not come soon, what is known here counts.
   func refresh(_ product: ProductIdentifier, readAs version: ContentVersion) async {
     let now = clock.now()
-    let isDue = asked.withLock { asked in
-      if let last = asked[product], now - last < rhythm.patience { return false }
-      if asked.count >= Self.maximumAsked { asked = [:] }
-      asked[product] = now
-      return true
-    }
-    guard isDue else { return }
+    let last = asked.withLock { $0.value(for: product) }
+    guard last.map({ now - $0 >= rhythm.patience }) ?? true else { return }
     do {
-      guard
-        let grant = try await BlockingPool.shared.run({ [database] in try database.grant(of: product) }),
-        let told = try await server.progress(of: grant, timeout: Self.timeout)
-      else { return }
-      try await BlockingPool.shared.run { [database] in
-        try Self.adopt(told, of: product, readAs: version, in: database)
+      _ = try await questions.answer(to: product) { [self] in
+        try await ask(product, readAs: version)
+        return true
       }
     } catch {
       log.debug(
         "how far a product was read elsewhere is not known",
         ["product": LogValue("\(product)"), "error": LogValue(error)])
+    }
+    asked.withLock { $0.insert(now, for: product, length: ByteCount(64)) }
+  }
+
+  private func ask(_ product: ProductIdentifier, readAs version: ContentVersion) async throws {
+    let grant = try await BlockingPool.shared.run { [database] in try database.grant(of: product) }
+    guard let grant, let told = try await server.progress(of: grant, timeout: Self.timeout) else { return }
+    try await BlockingPool.shared.run { [database] in
+      try Self.adopt(told, of: product, readAs: version, in: database)
     }
   }
 

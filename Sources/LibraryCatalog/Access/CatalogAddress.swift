@@ -12,7 +12,7 @@ package enum CatalogAddress {
     switch address {
     case .unix: return address
     case .tcp(let host, _):
-      guard isLoopback(host) else {
+      guard ConfigurationURL.isLoopback(host: host) else {
         throw refusal("\(text) is not this device's alone; 127.0.0.1:PORT, [::1]:PORT or unix:PATH is needed")
       }
       return address
@@ -21,12 +21,5 @@ package enum CatalogAddress {
 
   private static func refusal(_ message: String) -> ConfigurationError {
     ConfigurationError(subject: "catalogListen", message: message)
-  }
-
-  /// An address of 127.0.0.0/8 or ::1 (RFC 6890), or the name that stands for them (RFC 6761 §6.3).
-  private static func isLoopback(_ host: String) -> Bool {
-    if host == "::1" || host == "localhost" { return true }
-    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
 }

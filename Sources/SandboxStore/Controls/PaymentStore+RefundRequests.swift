@@ -6,15 +6,11 @@ import SandboxRecords
 /// A customer's request for a refund, until it is decided: the store asks the application's server how the purchase was
 /// used, and tells it of a refusal. To grant one is a control of its own.
 extension PaymentStore {
-  /// Tells of a request. Throws `transaction-unknown`, `transaction-unpaid`, `request-malformed` for another
-  /// reason. Nil counts as `OTHER`. The transaction itself stays as it is.
-  func requestRefund(of id: String, reason: String?) async throws -> StoreTransaction {
-    let reason = reason ?? "OTHER"
-    guard RefundReason(rawValue: reason) != nil else {
-      let words = RefundReason.allCases.map(\.rawValue).joined(separator: ", ")
-      throw Problem(.requestMalformed, "reason is one of \(words)")
-    }
-    return try await tell(.consumptionRequest, of: id, reason: reason)
+  /// Tells of a request. Throws `transaction-unknown` or `transaction-unpaid`. The transaction itself stays as it is.
+  ///
+  /// - Parameter reason: nil counts as `OTHER`.
+  func requestRefund(of id: String, reason: RefundReason?) async throws -> StoreTransaction {
+    try await tell(.consumptionRequest, of: id, reason: (reason ?? .other).rawValue)
   }
 
   /// Tells of the account's own request. Throws the same, and `transaction-unknown` for what another account bought.
@@ -23,7 +19,7 @@ extension PaymentStore {
   {
     let transaction = try await database.read { try Self.transaction(id, in: $0) }
     guard transaction.account == account.id else { throw Problem(.transactionUnknown) }
-    return try await requestRefund(of: id, reason: reason?.rawValue)
+    return try await requestRefund(of: id, reason: reason)
   }
 
   /// Tells that a request was refused. Throws `transaction-unknown` or `transaction-unpaid`.

@@ -5,7 +5,7 @@ import PullboxAPIServer
 
 extension StoreRoutes {
   private struct RefundControl: Decodable, OperatorWritten {
-    var reason: String?
+    var reason: RefundReason?
   }
 
   /// Adds the route by which a customer asks for a refund.

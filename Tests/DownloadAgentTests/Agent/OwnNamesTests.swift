@@ -33,6 +33,7 @@ import Testing
     "another one needs it",
     arguments: [
       "server.example.com", "commented", "192.0.2.9", "192.0.2.0", "192.0.2.255", "example.com", "",
+      "127.comics.example", "127.0.0.1.example",
     ])
   func other(_ host: String) {
     #expect(!names.contains(host))

@@ -114,6 +114,23 @@ struct ReadingExchangeTests {
     #expect(!server.state.current.asked.contains { $0.hasSuffix("/progress") })
   }
 
+  @Test("a server of an earlier version, and a page in its place, are told later") func notYet() async throws
+  {
+    try await run { harness, server in
+      server.change {
+        $0.refusals["PUT /v1/grants/progress"] = [
+          Problem(.notFound), Problem(.methodNotAllowed), Problem(.notFound),
+        ]
+      }
+      _ = try await harness.ask("PUT", Self.path, #"{"page":1}"#)
+      while server.state.current.asked.count(where: { $0 == "PUT /v1/grants/progress" }) < 3 {
+        await Task.yield()
+      }
+      server.change { $0.refusals = [:] }
+      while server.state.current.readingTold.last?.page != 1 { await Task.yield() }
+    }
+  }
+
   @Test("what the server refuses is not told again, and reading goes on here") func refused() async throws {
     try await run { harness, server in
       server.change { $0.refusals["PUT /v1/grants/progress"] = [Problem(.entitlementRevoked)] }
