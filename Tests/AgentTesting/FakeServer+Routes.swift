@@ -115,7 +115,13 @@ extension FakeServer {
       self.change { $0.licenseQuestions += 1 }
       guard let key = self.state.current.licenseKeys.last else { throw Problem(.notFound) }
       try self.check("GET /v1/license")
-      return try .json(try self.license(to: request, signedWith: key))
+      let license = try self.license(to: request, signedWith: key)
+      let given = self.state.withLock { state -> LicenseResponse in
+        let first = state.firstLicense ?? license
+        state.firstLicense = first
+        return state.repeatsLicenses ? first : license
+      }
+      return try .json(given)
     }
     routes.on(.post, "/v1/grants") { request, _ in
       try self.check("POST /v1/grants")
@@ -261,7 +267,8 @@ extension FakeServer {
   private func license(to request: HTTPRequest, signedWith key: SigningKey) throws -> LicenseResponse {
     guard let token = request.bearerToken, ["feed", state.current.feedToken].contains(token),
       let device = request.queryValue("device").flatMap({ DeviceIdentifier($0) }),
-      let deviceKey = request.queryValue("key").flatMap({ VerificationKey(text: $0) })
+      let deviceKey = request.queryValue("key").flatMap({ VerificationKey(text: $0) }),
+      let serial = request.queryValue("serial")
     else { throw Problem(.unauthorized) }
     var owned: [ProductIdentifier: License.Owned] = [:]
     for product in entitled() {
@@ -280,7 +287,7 @@ extension FakeServer {
     }
     let issued = SystemWallClock().now() + state.current.clockOffset
     let license = License(
-      serial: Base64.encode(RandomBytes.make(16), .url), device: device,
+      serial: serial, device: device,
       deviceKey: state.current.licensedKey ?? deviceKey, issued: issued,
       expires: issued + state.current.licenseLifetime,
       owned: owned.values.sorted { $0.product < $1.product },

@@ -152,6 +152,9 @@ package final class FakeServer: Sendable {
     package var feedTokens: [String] = []
     /// The keys that licenses are signed with, the newest last, each endorsed by the one before; empty for a server that has no licenses.
     package var licenseKeys: [SigningKey] = []
+    /// Whether the first license is given again to every later question, and that one.
+    package var repeatsLicenses = false
+    var firstLicense: LicenseResponse?
     /// The device's key in place of its own, and how long a license is good.
     package var licensedKey: VerificationKey?
     package var licenseLifetime: Duration = .seconds(30 * 86_400)

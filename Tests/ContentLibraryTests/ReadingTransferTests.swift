@@ -143,6 +143,19 @@ import Testing
       bench.server.state.current.sent == [10 * Self.mebibyte..<20 * Self.mebibyte, 0..<10 * Self.mebibyte])
   }
 
+  @Test("an answer with everything in place of a page far ahead is taken from its beginning")
+  func wholeAhead()
+    async throws
+  {
+    let bench = try Bench(FixturePackage.file(length: 24 * Self.mebibyte), [.whole])
+    let offset = Int64(20 * Self.mebibyte)
+    let number = bench.demand.want(offset..<offset + 1, of: 0, in: bench.session.extents)
+    try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
+    bench.demand.endWant(number)
+    try bench.expectRight(0)
+    #expect(bench.progress.bytesVerified == bench.package.manifest.length)
+  }
+
   @Test("what a reader means by a manifest that was replaced is not wanted of the next one") func replaced()
     throws
   {

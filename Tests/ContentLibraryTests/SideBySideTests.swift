@@ -206,7 +206,10 @@ import Testing
   }
 
   @Test("while several fetch, a reader is given its page before the rest") func read() async throws {
-    let bench = try Bench(Self.file())
+    // Slow enough that the rest is not here before the page is asked for.
+    let pacer = TransferPacer(rate: .mebibytes(16), clock: SystemMonotonicClock())
+    async let _: Void = pacer.run()
+    let bench = try Bench(Self.file(), pace: pacer.join())
     let last = Int64(bench.package.bytes.count - 1)
     async let transfer: Void = bench.transfer(4)
     while bench.mostConnections < 2 { await Task.yield() }
@@ -235,10 +238,12 @@ import Testing
 
   @Test("a page far ahead that is in the run of one connection comes at once, and the others go on")
   func farAhead() async throws {
-    let bench = try Bench(Self.file(mebibytes: 96))
+    let pacer = TransferPacer(rate: .mebibytes(24), clock: SystemMonotonicClock())
+    async let _: Void = pacer.run()
+    let bench = try Bench(Self.file(mebibytes: 64), pace: pacer.join())
     async let transfer: Void = bench.transfer(4)
     while bench.mostConnections < 2 { await Task.yield() }
-    let offset = Int64(90 << 20)
+    let offset = Int64(60 << 20)
     let number = bench.demand.want(offset..<offset + 1, of: 0, in: bench.session.extents)
     while true {
       let count = bench.demand.changes.count

@@ -149,6 +149,7 @@ struct DesktopSessionTests {
   )
   func link() async throws {
     try await withDesktop { daemon, agent, desktop, _ in
+      _ = try await next("GetCapabilities", of: desktop)
       _ = try await next("Subscriptions", of: agent)
       try await DesktopSession.open(
         links: ["pullbox:buy/\(Self.product)"], environment: daemon.environment)

@@ -19,7 +19,7 @@ extension FeedService {
   /// Signs what the feed's customer owns for the device that has this key, with the public keys. Throws as
   /// ``answer(token:device:after:waiting:)`` does.
   func license(
-    token: String?, device: DeviceIdentifier, key: VerificationKey
+    token: String?, device: DeviceIdentifier, key: VerificationKey, serial: String
   ) async throws -> LicenseResponse {
     let (feed, _) = try open(token, of: device)
     let now = clock.now()
@@ -37,7 +37,7 @@ extension FeedService {
       }
     }
     let license = License(
-      serial: Base64.encode(RandomBytes.make(16), .url), customer: found.customer.map(Self.licenseName),
+      serial: serial, customer: found.customer.map(Self.licenseName),
       device: device, deviceKey: key, issued: now, expires: now + licenseLifetime,
       owned: found.products.owned, ended: found.products.ended, isWhole: found.products.isWhole)
     return LicenseResponse(license: try license.signed(with: keys.signing), keys: keys.published)

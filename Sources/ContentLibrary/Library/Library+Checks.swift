@@ -17,15 +17,21 @@ extension Library {
       try requireOnline()
       return try database.libraryRecords().filter { product == nil || $0.product == product }
     }
-    return try await withThrowingTaskGroup(of: (Int, LibraryVerification).self) { group in
+    return try await withThrowingTaskGroup(of: (Int, LibraryVerification)?.self) { group in
       var remaining = records.enumerated().makeIterator()
       var findings: [(Int, LibraryVerification)] = []
       func startNext() {
         guard let (index, record) = remaining.next() else { return }
         group.addTask { [self] in
-          let finding = try await exclusion.run(record.product) {
-            try await check(record, everything: true)
+          let finding = try await exclusion.run(record.product) { [self] () -> ContentCheck.Finding? in
+            // It may have moved, or gone, while others were read.
+            let current = try await BlockingPool.shared.run { [self] in
+              try database.libraryRecord(of: record.product, version: record.version)
+            }
+            guard let current else { return nil }
+            return try await check(current, everything: true)
           }
+          guard let finding else { return nil }
           return (
             index,
             LibraryVerification(
@@ -39,7 +45,7 @@ extension Library {
       }
       for _ in 0..<Self.checking.threads { startNext() }
       while let finding = try await group.next() {
-        findings.append(finding)
+        if let finding { findings.append(finding) }
         startNext()
       }
       return findings.sorted { $0.0 < $1.0 }.map(\.1)

@@ -43,7 +43,8 @@ struct PieceOrder: Hashable, Sendable {
   ) -> Bool {
     // What the run has brought may be on its way to the disk.
     let isMissing = { (index: Int) in
-      pieces.isMissing(index) && (!(run.lowerBound..<piece).contains(index) || lost.contains(index))
+      // An answer that begins before the run has a piece of before it.
+      pieces.isMissing(index) && (!(run.lowerBound <= index && index < piece) || lost.contains(index))
         && !others.contains { $0.contains(index) }
     }
     let comesSoon = { (index: Int) in

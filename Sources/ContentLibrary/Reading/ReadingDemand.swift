@@ -150,7 +150,7 @@ package final class ReadingDemand: Sendable {
     }
     let runs = running.map { (run: $0.run, piece: $0.piece()) }
     let urgent = order.firstUrgent { index in
-      let isComing = runs.contains { ($0.run.lowerBound..<$0.piece).contains(index) }
+      let isComing = runs.contains { $0.run.lowerBound <= index && index < $0.piece }
       return pieces.isMissing(index) && (!isComing || lost.contains(index))
     }
     // What has come is on its way to the disk.

@@ -36,6 +36,8 @@ final class PieceReceiver: TransferReceiver {
     var lacksPlace = false
     /// Bytes of the body that come before ``current`` goes on.
     var skip: Int64 = 0
+    /// Nothing of it is wanted any more.
+    var isCancelled = false
     /// Other pieces are wanted more: no more bytes are taken.
     var isCut = false
     /// The last piece that was handed on whole.
@@ -85,13 +87,20 @@ final class PieceReceiver: TransferReceiver {
   var isCertain: Bool { state.withLock { $0.isCertain } }
 
   func start(_ handle: TransferHandle) {
-    state.withLock { $0.handle = handle }
+    let isCancelled = state.withLock { state in
+      state.handle = handle
+      return state.isCancelled
+    }
+    if isCancelled { handle.cancel() }
   }
 
-  /// Ends the transfer from another thread; what has been handed on stays. Does nothing before the transfer
-  /// has started.
+  /// Ends the transfer from another thread, or as soon as it starts; what has been handed on stays.
   func cancel() {
-    state.withLock { $0.handle }?.cancel()
+    let handle = state.withLock { state in
+      state.isCancelled = true
+      return state.handle
+    }
+    handle?.cancel()
   }
 
   /// Ends the transfer because other pieces are wanted more. One whose answer has not shown yet that it is the server's goes on until
@@ -181,7 +190,7 @@ final class PieceReceiver: TransferReceiver {
 
   private func take(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
-      if state.isCut, state.isCertain { return .stop }
+      if state.isCancelled || state.isCut && state.isCertain { return .stop }
       if state.lacksPlace {
         let handle = state.handle
         // Its own bytes stay where they are; the budget counts them from now on.

@@ -117,6 +117,8 @@ public struct NotificationPlan: Sendable {
       notices = notices.filter { if case .download = $0.key { false } else { true } }
       begun = [:]
       waiting = [:]
+      // A presentation is the agent's to end, and it is gone.
+      isInhibited = false
     }
     return changes()
   }

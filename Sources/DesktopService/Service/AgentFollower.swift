@@ -1,3 +1,4 @@
+internal import CoreTypes
 internal import MessageBus
 
 /// The agent on one bus, as the desktop needs it: a few properties of each object, kept up with its signals.
@@ -22,8 +23,15 @@ actor AgentFollower {
     var lastOpened: Int
   }
 
+  /// Questions about prices go to the store: there is no other for so long, in seconds.
+  private static let pricePause = 60.0
+  /// The pauses between tries to read what there is, while the agent is there and does not answer.
+  private static let pauses: [Duration] = [.seconds(1), .seconds(4), .seconds(15), .seconds(60)]
+
   nonisolated let bus: BusConnection
+  private let clock: any MonotonicClock
   private let now: @Sendable () -> Double
+  private var pricesAsked: Double?
   private(set) var items: [String: Item] = [:]
   private var downloads: [BusPath: [String: BusValue]] = [:]
   private var transactions: [BusPath: [String: BusValue]] = [:]
@@ -36,8 +44,9 @@ actor AgentFollower {
   ]
   private static let bound = 1024
 
-  init(on bus: BusConnection, now: @escaping @Sendable () -> Double) {
+  init(on bus: BusConnection, clock: any MonotonicClock, now: @escaping @Sendable () -> Double) {
     self.bus = bus
+    self.clock = clock
     self.now = now
   }
 
@@ -47,7 +56,7 @@ actor AgentFollower {
       switch news {
       case .appeared, .missed:
         isThere = true
-        for event in await load() { await take(event) }
+        for event in await loadInTheEnd() { await take(event) }
       case .vanished:
         guard isThere else { continue }
         (isThere, isInhibited, items, downloads, transactions) = (false, false, [:], [:], [:])
@@ -59,11 +68,21 @@ actor AgentFollower {
     }
   }
 
-  private func load() async -> [News] {
+  /// Without an answer the agent tells this program nothing: it is asked a few times. An agent that has gone by then is told of behind that.
+  private func loadInTheEnd() async -> [News] {
+    for pause in Self.pauses {
+      if let news = await load() { return news }
+      do { try await clock.sleep(for: pause) } catch { return [] }
+    }
+    return await load() ?? []
+  }
+
+  /// Nil where the agent does not answer.
+  private func load() async -> [News]? {
     let call = BusMethodCall(
       "GetManagedObjects", of: .objectManager, at: Self.root, destination: Self.agent)
     guard let answer = try? await bus.call(call), case .dictionary(_, _, let entries)? = answer.first else {
-      return []
+      return nil
     }
     (items, downloads, transactions) = ([:], [:], [:])
     var news: [News] = []
@@ -82,6 +101,8 @@ actor AgentFollower {
 
   /// The subscriptions that are to have another price, which has not been agreed to.
   private func newPrices() async -> [News] {
+    guard pricesAsked.map({ now() - $0 >= Self.pricePause }) ?? true else { return [] }
+    pricesAsked = now()
     let call = BusMethodCall("Subscriptions", of: Self.agentInterface, at: Self.root, destination: Self.agent)
     // A store that cannot be reached says nothing of prices; the next change asks again.
     guard let answer = try? await bus.call(call) else { return [] }

@@ -37,7 +37,7 @@ public actor DesktopSession: Service {
     let start = clock.now()
     let now: @Sendable () -> Double = { (clock.now() - start).inSeconds }
     // The user's own agent counts first.
-    followers = [AgentFollower(on: session, now: now), AgentFollower(on: machine, now: now)]
+    followers = [session, machine].map { AgentFollower(on: $0, clock: clock, now: now) }
     locale =
       ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
     words = NoticeWords(locale: locale)

@@ -23,6 +23,7 @@ actor NotificationServer {
   private var numbers: [Notice.Subject: UInt32] = [:]
   /// Signals about notices whose numbers are not known yet, at most so many.
   private static let maximumEarly = 32
+  private static let answers: Set<String> = ["ActionInvoked", "NotificationClosed"]
   private var early: [BusSignal] = []
   /// Notices that the desktop has been given and has not numbered.
   private var showing = 0
@@ -44,13 +45,14 @@ actor NotificationServer {
       case .appeared: await readCapabilities()
       case .vanished:
         let subjects = numbers.keys.sorted()
-        (numbers, shown) = ([:], [:])
+        // Another one numbers anew.
+        (numbers, shown, early) = ([:], [:], [])
         if !subjects.isEmpty { await take(.gone(subjects)) }
       case .signal(let signal):
         guard let number = Self.number(in: signal) else { continue }
         if let answer = answer(signal, to: number) {
           await take(answer)
-        } else if showing > 0, early.count < Self.maximumEarly {
+        } else if showing > 0, early.count < Self.maximumEarly, Self.answers.contains(signal.member) {
           early.append(signal)
         }
       case .missed, .refused: continue
@@ -127,6 +129,7 @@ actor NotificationServer {
       answer = try await bus.call(call)
     } catch {
       showing -= 1
+      if showing == 0 { early = [] }
       throw error
     }
     showing -= 1

@@ -29,8 +29,10 @@ actor LicenseKeeper {
 
   /// The time is saved that often; a process that is killed loses no more of it.
   static let savingInterval: Duration = .seconds(300)
-  /// Between two tries to put content where it belongs: after one that failed, and otherwise.
-  static let settlingPauses: (failed: Duration, quiet: Duration) = (.seconds(20), .seconds(3600))
+  /// Between two looks whether content is where it belongs, and the pauses after tries that failed: the first within the minute that is
+  /// promised.
+  static let settlingPause: Duration = .seconds(3600)
+  static let settlingBackoff = Backoff(initial: .seconds(20), cap: .seconds(3600), jitter: 0)
   /// A server without licenses is asked again after that.
   static let pauseWithoutLicenses: Duration = .seconds(86_400)
 
@@ -105,12 +107,15 @@ actor LicenseKeeper {
 
   /// Moves content where it belongs whenever that may be elsewhere, until the task is cancelled.
   func run() async {
+    var failures = 0
     while !Task.isCancelled {
       let settled = await library.settleWithdrawals()
       for item in settled.changed { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
       await noteTime()
-      await library.withdrawals.wait(
-        atMost: settled.isPending ? Self.settlingPauses.failed : Self.settlingPauses.quiet, clock: clock)
+      failures = settled.isPending ? failures + 1 : 0
+      let pause = settled.isPending ? Self.settlingBackoff.delay(afterFailures: failures) : Self.settlingPause
+      // A library that is back, and news of ownership, begin anew.
+      if await library.withdrawals.wait(atMost: pause, clock: clock) { failures = 0 }
     }
   }
 
@@ -160,7 +165,8 @@ actor LicenseKeeper {
       // Of what is told while it is asked, the next one says it.
       isWanted = false
       let asked = wallClock.now()
-      try await take(try await server.license(feed), asked: asked, at: now)
+      let serial = Base64.encode(RandomBytes.make(16), .url)
+      try await take(try await server.license(feed, serial: serial), serial: serial, asked: asked, at: now)
       failures = 0
     } catch {
       isWanted = true
@@ -178,14 +184,21 @@ actor LicenseKeeper {
   /// throws: then everything is as it was.
   ///
   /// - Parameters:
+  ///   - serial: the name by which it was asked for.
   ///   - asked: when it was asked for, by the clock that people set.
   ///   - now: the time that counts.
-  private func take(_ answer: LicenseResponse, asked: Timestamp, at now: Timestamp) async throws {
+  private func take(
+    _ answer: LicenseResponse, serial: String, asked: Timestamp, at now: Timestamp
+  ) async throws {
     var trust = trust
     trust.take(answer.keys)
     let new = try HeldLicense(
       answer.license, trusting: trust, device: terms.device, key: terms.deviceKey,
       after: held.flatMap { $0.isGood(at: now) ? $0 : nil })
+    // One that was signed for an earlier question would bring back what has ended since, and the time of then.
+    guard new.license.serial == serial else {
+      throw LicenseError(.untrusted, "it answers another question")
+    }
     var time = time
     let before = time.now(at: reading)
     if time.hear(new.license.issued, at: reading) {

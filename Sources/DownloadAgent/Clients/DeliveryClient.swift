@@ -131,15 +131,16 @@ struct DeliveryClient: Sendable {
     return answer.value.translated(from: told, to: time.own)
   }
 
-  /// The license of the feed's customer for this device. What is answered here says nothing of the way to the server.
-  func license(_ feed: FeedReference) async throws(APICallError) -> LicenseResponse {
+  /// The license of the feed's customer for this device, by that name. What is answered here says nothing of the way to the server.
+  func license(_ feed: FeedReference, serial: String) async throws(APICallError) -> LicenseResponse {
     var api = api
     api.timeout = .seconds(20)
     let own = "/v1/feed"
     let path = feed.url.hasSuffix(own) ? feed.url.dropLast(own.count) + "/v1/license" : "/v1/license"
     let key = key.verificationKey.text
     return try await api.call(
-      "GET", path, query: [("device", device.id.description), ("key", key)], body: EmptyBody?.none,
+      "GET", path, query: [("device", device.id.description), ("key", key), ("serial", serial)],
+      body: EmptyBody?.none,
       headers: [("Authorization", "Bearer \(feed.token)")], as: LicenseResponse.self
     ).value
   }

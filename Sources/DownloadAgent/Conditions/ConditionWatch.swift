@@ -121,7 +121,9 @@ actor ConditionWatch {
   private func settleWhenDue() async {
     while !Task.isCancelled {
       await settle()
-      let next = [ledger.nextChange, wayChanges.due].compactMap(\.self).min()
+      // A way is not tried before the machine goes; what is due then is taken when it has woken up.
+      let due = applied.session.isLeaving?.value == true ? nil : wayChanges.due
+      let next = [ledger.nextChange, due].compactMap(\.self).min()
       let rest = next.map { max(.milliseconds(1), $0 - clock.now()) }
       await wakeUp.wait(atMost: rest, clock: clock)
     }

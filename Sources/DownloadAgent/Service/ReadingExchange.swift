@@ -94,8 +94,8 @@ final class ReadingExchange: Sendable {
         do {
           try await tell(record)
         } catch let error as APICallError {
-          // What goes wrong with one product says nothing of another.
-          guard case .problem = error else { throw error }
+          // What goes wrong with one product says nothing of another; that the server has too much to do does.
+          guard case .problem = error, !error.isUnavailable else { throw error }
           failure = failure ?? error
         }
       }

@@ -58,6 +58,14 @@ public struct License: Codable, Hashable, Sendable {
 
   /// Tells the document from others that the same key signs.
   public static let kind = "license"
+  /// Characters of ``serial``: 16 bytes.
+  package static let serialLength = 22
+
+  /// Whether a text may be ``serial``.
+  package static func isSerial(_ text: String) -> Bool {
+    text.utf8.count == serialLength && Base64.decode(text, .url)?.count == 16
+  }
+
   /// Characters of the signed text, at most.
   public static let maximumLength = 2 << 20
   /// Products in the lists together, at most.
@@ -69,7 +77,7 @@ public struct License: Codable, Hashable, Sendable {
 
   /// ``kind``.
   public var kind: String
-  /// Says which one it is: 22 characters of base64url.
+  /// The name that the device gave it when it asked, so that no earlier answer passes for this one: ``serialLength`` characters of base64url.
   public var serial: String
   /// The service's name for the customer, which it uses nowhere else; absent for one who has bought nothing.
   public var customer: String?
