@@ -28,7 +28,9 @@ package final class NetworkGate: Sendable {
     var doubtDue: MonotonicInstant?
     /// Whether such a call is under way.
     var isDoubted = false
-    /// Whether one was answered, which no one has heard of yet.
+    /// Whether the machine says that something else answers in all services' places.
+    var isPortalTold = false
+    /// Whether the service was heard against the machine's word, which no one has heard of yet.
     var isDisproved = false
     package var openings = 0
     var listeners: [AsyncSignal] = []
@@ -89,13 +91,17 @@ package final class NetworkGate: Sendable {
     for listener in ended { listener.signal() }
   }
 
-  /// Whether a call was answered during an absence since the last question.
+  /// Whether a call was answered against the machine's word since the last question.
   package func takeDisproof() -> Bool {
     state.withLock { state in
       defer { state.isDisproved = false }
       return state.isDisproved
     }
   }
+
+  /// While the machine says that the network wants a log-in, calls go out as ever, and an answer of the service itself disproves that, as
+  /// ``takeDisproof()`` tells.
+  package func setPortal(_ isTold: Bool) { state.withLock { $0.isPortalTold = isTold } }
 
   /// The machine has another way than before: what waits for the way is tried at once, and so is a probe.
   package func tryAgain() {
@@ -161,7 +167,8 @@ package final class NetworkGate: Sendable {
   /// The service itself answered. Where that opens the way, the listeners are signaled.
   func noteAnswer() {
     let listeners = state.withLock { state -> [AsyncSignal] in
-      let isDisproved = state.disprove()
+      var isDisproved = state.disprove()
+      if state.isPortalTold { (state.isPortalTold, state.isDisproved, isDisproved) = (false, true, true) }
       guard state.condition.succeed() || isDisproved else { return [] }
       state.openings += 1
       state.lastError = nil

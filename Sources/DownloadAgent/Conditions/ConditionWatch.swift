@@ -35,8 +35,8 @@ actor ConditionWatch {
   private var policy: MachinePolicy
   /// The conditions that were told to the downloads last.
   private var applied = MachineConditions()
-  /// A request was answered while the machine said that it has no network, and it says so still.
-  private var isAbsenceDisproved = false
+  /// The word about the way that a service has disproved by its answer; nil for none, and once the machine says anything else.
+  private var disproved: NetworkWay?
   private var wayChanges = WayChanges()
   /// Signalled when the ledger is to be looked at.
   private let wakeUp = AsyncSignal()
@@ -134,7 +134,7 @@ actor ConditionWatch {
     _ = ledger.settle(at: clock.now(), wall: wallClock.now())
     let isDisproved = noteDisproof()
     var now = ledger.conditions
-    if isAbsenceDisproved { now.network.way = nil }
+    if let disproved, now.network.way?.value == disproved { now.network.way = nil }
     let before = applied
     if now != before {
       applied = now
@@ -156,27 +156,31 @@ actor ConditionWatch {
     }
   }
 
-  /// Takes in that a gate has met an answer where the machine says that there is no network; whether one has now. It counts until the
-  /// machine says anything else.
+  /// Takes in that a gate has met an answer where the machine says that there is no network, or one that wants a log-in; whether one has
+  /// now. It counts until the machine says anything else.
   private func noteDisproof() -> Bool {
     // Each is asked, for each tells once.
     let isDisproved = gates.reduce(false) { $1.takeDisproof() || $0 }
-    guard let way = ledger.conditions.network.way, way.value == .none else {
-      isAbsenceDisproved = false
+    guard let way = ledger.conditions.network.way, way.value != .open else {
+      disproved = nil
       return false
     }
-    guard isDisproved, !isAbsenceDisproved else { return false }
-    isAbsenceDisproved = true
+    guard isDisproved, disproved != way.value else { return false }
+    disproved = way.value
     log.warning(
-      "a request was answered though the machine says that it has no network; that is not believed any more",
-      ["source": LogValue(way.source.rawValue)])
+      "a service answered though the machine says that no way is open to it; that is not believed any more",
+      ["way": LogValue("\(way.value)"), "source": LogValue(way.source.rawValue)])
     return true
   }
 
   /// Closes and opens the gates. That there is no network is doubted; that the machine is about to sleep is not.
   private func setAbsence(in conditions: MachineConditions) {
     let (absence, isLeaving) = (absence(in: conditions), conditions.session.isLeaving?.value == true)
-    for gate in gates { gate.setAbsence(absence, doubtful: !isLeaving) }
+    let isPortal = conditions.network.way?.value == .portal
+    for gate in gates {
+      gate.setAbsence(absence, doubtful: !isLeaving)
+      gate.setPortal(isPortal)
+    }
   }
 
   /// Why no request is worth anything now; nil where one may be.

@@ -233,10 +233,10 @@ import Testing
     #expect(try harness.placed(package))
   }
 
-  @Test("a machine that wrongly says that it has no network is found out, and what waits goes on")
-  func wrong()
-    async throws
-  {
+  @Test(
+    "a machine that wrongly says that it has no network, or one that wants a log-in, is found out, and what waits goes on",
+    arguments: [NetworkWay.none, .portal])
+  func wrong(_ way: NetworkWay) async throws {
     let package = try FixturePackage.file(length: 1 << 20)
     let server = FakeServer([package])
     let harness = try AgentHarness()
@@ -244,12 +244,12 @@ import Testing
       try await harness.run(
         server: url, sources: [.networkManager], needsNetwork: true, doubt: .milliseconds(200)
       ) { agent in
-        await Self.tell(agent) { $0.way = NetworkWay.none }
+        await Self.tell(agent) { $0.way = way }
         try server.queuePurchase()
         #expect(try await agent.ended().state == .finished)
         // What is told of other things does not bring it back.
         await Self.tell(agent) {
-          $0.way = NetworkWay.none
+          $0.way = way
           $0.isOnBattery = true
         }
         #expect(try await harness.get("/v1/status", as: AgentStatus.self).conditions == nil)
