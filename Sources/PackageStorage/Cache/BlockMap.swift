@@ -75,6 +75,9 @@ package struct BlockMap: Hashable, Sendable {
   /// Notes that other bytes came for the piece; false where that is the second time.
   mutating func noteMismatch(_ piece: Int) -> Bool { mismatched.insert(piece).inserted }
 
+  /// Lets pieces bring other bytes once more: those of before were another object's.
+  mutating func forgetMismatches() { mismatched = [] }
+
   /// Whether other bytes came for the piece, and not the right ones since.
   func isMismatched(_ piece: Int) -> Bool { mismatched.contains(piece) }
 

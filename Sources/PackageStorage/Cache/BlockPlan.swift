@@ -113,7 +113,9 @@ package struct BlockPlan: Sendable {
       fail(digest, PackageCacheError(.notFound, "the package was removed"))
       maps[digest] = nil
       setAside[digest] = nil
-    case .restored(let digest): setAside[digest] = nil
+    case .restored(let digest):
+      setAside[digest] = nil
+      maps[digest]?.forgetMismatches()
     case .wanted(let reader, let digest, let pieces, let end):
       want(reader, Reader(digest: digest, pieces: pieces), end: end)
     case .left(let reader): leave(reader)

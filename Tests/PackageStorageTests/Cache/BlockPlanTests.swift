@@ -344,6 +344,12 @@ struct BlockPlanTests {
     // What is there is sent all the same.
     #expect(want(3, 4) == [.release(reader(3))])
     #expect(want(4, 2) == [.fail(reader(4), error)])
+    // One that was restored may bring other bytes once more.
+    #expect(plan.handle(.restored(digest)) == [])
+    #expect(want(5, 2) == [fetch(3, 2..<3)])
+    #expect(plan.handle(.mismatched(.init(rawValue: 3), piece: 2)) == [])
+    #expect(end(3) == [fetch(4, 2..<3)])
+    #expect(plan.fault(of: digest) == nil)
   }
 
   @Test("a fetch that brings fewer bytes than were asked for is one that brings others")
