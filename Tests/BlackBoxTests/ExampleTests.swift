@@ -1,4 +1,5 @@
 import Commerce
+import Glibc
 import PullboxAPI
 import PullboxTesting
 import SystemCalls
@@ -23,13 +24,18 @@ struct ExampleTests {
       terminal.close()
     }
     defer { watching.cancel() }
-    do {
-      try await body(terminal)
-    } catch {
-      await process.killAndWait()
-      throw error
+    // A test whose time is over ends with its program, whose end closes the terminal.
+    let ending = try await withTaskCancellationHandler {
+      do {
+        try await body(terminal)
+      } catch {
+        await process.killAndWait()
+        throw error
+      }
+      return await process.ending()
+    } onCancel: {
+      process.send(signal: SIGKILL)
     }
-    let ending = await process.ending()
     #expect(ending == .exited(0), "\(terminal.text.suffix(3000))")
     return ending
   }
