@@ -168,6 +168,44 @@ struct DesktopSessionTests {
     }
   }
 
+  @Test("the end of a notice that another is about to replace is not the end of that one")
+  func replacement() async throws {
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let ended = Locked<BusConnection?>(nil)
+    let desktop = try StandIn(
+      NotificationServer.name, on: daemon,
+      answering: { request in
+        // A person closes number 7 while its replacement is on the way.
+        if request.member == "Notify", request.arguments[1].number == 7 {
+          try? ended.current?.send(
+            BusSignal(
+              "NotificationClosed", of: "org.freedesktop.Notifications", at: "/org/freedesktop/Notifications",
+              arguments: [.uint32(7), .uint32(2)]))
+        }
+        return Self.desktop(request)
+      })
+    ended.withLock { $0 = desktop.bus }
+    let bus = try BusConnection.open(.address(daemon.address))
+    let server = NotificationServer(on: bus, words: NoticeWords(locale: "C"))
+    let answers = Locked<[NotificationServer.Answer]>([])
+    await withDiscardingTaskGroup { group in
+      group.addTask { await desktop.run() }
+      await desktop.ready()
+      group.addTask { await server.follow { answer in answers.withLock { $0.append(answer) } } }
+      _ = try? await next("GetCapabilities", of: desktop)
+      try? await server.show(Notice(.product("a"), "1", "b"))
+      try? await server.show(Notice(.product("a"), "2", "b"))
+      await server.close(.product("a"))
+      let closed = try? await next("CloseNotification", of: desktop)
+      #expect(closed?.arguments == [.uint32(7)], "it stands there")
+      #expect(!answers.current.contains(.closed(.product("a"))))
+      bus.close()
+      desktop.bus.close()
+    }
+    await daemon.stop()
+  }
+
   @Test("the shell finds titles of the library")
   func search() async throws {
     try await withDesktop { daemon, agent, _, _ in

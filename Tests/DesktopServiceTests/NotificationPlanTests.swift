@@ -4,12 +4,15 @@ import Testing
 
 @Suite("Which notices stand on the desktop")
 struct NotificationPlanTests {
+  private static let d1 = AgentObject("d1", at: .session)
   private var plan = NotificationPlan(words: NoticeWords(locale: "C"))
 
   private func facts(
-    _ state: String, _ reason: String, section: Bool = false
+    _ state: String, _ reason: String, section: Bool = false, at place: AgentPlace = .session
   ) -> NotificationPlan.DownloadFacts {
-    .init(id: "d1", product: "p1", title: "Heroes", state: state, reason: reason, isSection: section)
+    .init(
+      AgentObject("d1", at: place), product: "p1", title: "Heroes", state: state, reason: reason,
+      isSection: section)
   }
 
   private func subjects(_ changes: [NotificationPlan.Change]) -> [String] {
@@ -55,22 +58,22 @@ struct NotificationPlanTests {
   @Test("while a presentation is not to be disturbed nothing is shown; afterwards what still holds is")
   func presentations() {
     var plan = plan
-    #expect(plan.handle(.inhibited(true)).isEmpty)
+    #expect(plan.handle(.inhibited(true, by: .session)).isEmpty)
     #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)).isEmpty)
     #expect(plan.handle(.issueReady(product: "p2", title: "2", cover: nil)).isEmpty)
     #expect(plan.handle(.opened(product: "p1")).isEmpty)
-    #expect(subjects(plan.handle(.inhibited(false))) == ["show product(\"p2\")"])
-    #expect(plan.handle(.inhibited(true)).isEmpty)
+    #expect(subjects(plan.handle(.inhibited(false, by: .session))) == ["show product(\"p2\")"])
+    #expect(plan.handle(.inhibited(true, by: .session)).isEmpty)
     #expect(plan.handle(.removed(product: "p2")) == [.close(.product("p2"))], "what is withdrawn is closed")
   }
 
   @Test(
     "a download that waits for something that a person can change is told, and closed when it goes on",
     arguments: [
-      ("insufficient-space", Notice.Action.makeRoom), ("budget-spent", .downloadAnyway(download: "d1")),
-      ("outside-window", .downloadAnyway(download: "d1")), ("metered", .downloadAnyway(download: "d1")),
-      ("battery-low", .downloadAnyway(download: "d1")),
-      ("on-battery", .downloadAnyway(download: "d1")), ("power-saver", .downloadAnyway(download: "d1")),
+      ("insufficient-space", Notice.Action.makeRoom), ("budget-spent", .downloadAnyway(Self.d1)),
+      ("outside-window", .downloadAnyway(Self.d1)), ("metered", .downloadAnyway(Self.d1)),
+      ("battery-low", .downloadAnyway(Self.d1)),
+      ("on-battery", .downloadAnyway(Self.d1)), ("power-saver", .downloadAnyway(Self.d1)),
     ])
   func waits(reason: String, action: Notice.Action) {
     var plan = plan
@@ -79,18 +82,19 @@ struct NotificationPlanTests {
     }
     #expect(notice.actions == [action, .later])
     #expect(plan.handle(.download(facts("waiting", reason), now: 1)).isEmpty)
-    #expect(plan.handle(.download(facts("active", "transferring"), now: 2)) == [.close(.download("d1"))])
+    #expect(plan.handle(.download(facts("active", "transferring"), now: 2)) == [.close(.download(Self.d1))])
   }
 
   @Test("a wait that a person has closed does not come back for the same reason, and does for another")
   func closedWaits() {
     var plan = plan
     _ = plan.handle(.download(facts("waiting", "budget-spent"), now: 0))
-    #expect(plan.handle(.closed(.download("d1"))).isEmpty)
+    #expect(plan.handle(.closed(.download(Self.d1))).isEmpty)
     #expect(plan.handle(.download(facts("waiting", "budget-spent"), now: 1)).isEmpty)
-    #expect(
-      subjects(plan.handle(.download(facts("waiting", "insufficient-space"), now: 2)))
-        == ["show download(\"d1\")"])
+    guard
+      case .show(let notice)? = plan.handle(.download(facts("waiting", "insufficient-space"), now: 2)).first
+    else { return #expect(Bool(false)) }
+    #expect(notice.subject == .download(Self.d1))
   }
 
   @Test(
@@ -118,11 +122,12 @@ struct NotificationPlanTests {
   func purchases() {
     var plan = plan
     func transaction(_ reason: String, _ step: String) -> NotificationPlan.Event {
-      .transaction(id: "t1", title: "Heroes", reason: reason, step: step)
+      .transaction(AgentObject("t1", at: .machine), title: "Heroes", reason: reason, step: step)
     }
     #expect(plan.handle(transaction("", "delivering")).isEmpty)
-    #expect(
-      subjects(plan.handle(transaction("awaiting-approval", "observed"))) == ["show transaction(\"t1\")"])
+    guard case .show(let awaited)? = plan.handle(transaction("awaiting-approval", "observed")).first
+    else { return #expect(Bool(false)) }
+    #expect(awaited.subject == .transaction(AgentObject("t1", at: .machine)))
     #expect(plan.handle(transaction("awaiting-approval", "observed")).isEmpty)
     guard case .show(let approved)? = plan.handle(transaction("", "delivering")).first else {
       return #expect(Bool(false))
@@ -148,18 +153,52 @@ struct NotificationPlanTests {
     #expect(notice.isQuestion && notice.body.contains("3.99 EUR"))
   }
 
+  @Test("what one agent says of its downloads and presentations is not taken back by the end of the other")
+  func twoAgents() {
+    var plan = plan
+    let own = plan.handle(.download(facts("waiting", "metered"), now: 0))
+    let machine = plan.handle(.download(facts("waiting", "metered", at: .machine), now: 0))
+    #expect(own.count == 1 && machine.count == 1, "the same identifier at both is two downloads")
+    #expect(plan.handle(.agentGone(.machine)) == [.close(.download(AgentObject("d1", at: .machine)))])
+    #expect(plan.handle(.download(facts("waiting", "metered"), now: 1)).isEmpty, "it is remembered")
+    #expect(plan.handle(.inhibited(true, by: .machine)).isEmpty)
+    #expect(plan.handle(.inhibited(true, by: .session)).isEmpty)
+    #expect(plan.handle(.inhibited(false, by: .session)).isEmpty)
+    #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)).isEmpty, "the other goes on")
+    #expect(subjects(plan.handle(.agentGone(.machine))) == ["show product(\"p1\")"])
+  }
+
+  @Test(
+    "notices that end with the desktop's notifications are no person's answer: they are shown again with them"
+  )
+  func desktopRestarts() {
+    var plan = plan
+    _ = plan.handle(.issueReady(product: "p1", title: "1", cover: nil))
+    _ = plan.handle(.issueReady(product: "p2", title: "2", cover: nil))
+    #expect(plan.handle(.desktopGone).isEmpty)
+    #expect(plan.handle(.opened(product: "p2")).isEmpty, "there is nothing to close")
+    #expect(
+      subjects(plan.handle(.issueReady(product: "p3", title: "3", cover: nil))) == ["show product(\"p3\")"])
+    #expect(subjects(plan.handle(.desktopThere)) == ["show product(\"p1\")"])
+    #expect(plan.handle(.desktopThere).isEmpty)
+  }
+
   @Test("a thousand products, downloads and purchases are bounded")
   func bounds() {
     var plan = plan
     for number in 0..<1000 {
       _ = plan.handle(.issueReady(product: "p\(number)", title: "t", cover: nil))
       _ = plan.handle(
-        .transaction(id: "t\(number)", title: "t", reason: "awaiting-approval", step: "observed"))
+        .transaction(
+          AgentObject("t\(number)", at: .session), title: "t", reason: "awaiting-approval", step: "observed"))
     }
     var shown = 0
-    for number in 0..<1000 where !plan.handle(.closed(.transaction("t\(number)"))).isEmpty { shown += 1 }
+    for number in 0..<1000 {
+      let subject = Notice.Subject.transaction(AgentObject("t\(number)", at: .session))
+      if !plan.handle(.closed(subject)).isEmpty { shown += 1 }
+    }
     #expect(shown == 0)
-    #expect(plan.handle(.agentGone).isEmpty)
+    #expect(plan.handle(.agentGone(.session)).isEmpty)
   }
 }
 
@@ -220,12 +259,21 @@ struct NoticeTextTests {
   func progress() {
     var progress = LauncherProgress()
     let steps = [
-      progress.update("a", (verified: 0, total: 1000)), progress.update("a", (verified: 9, total: 1000)),
-      progress.update("a", (verified: 10, total: 1000)), progress.update("b", (verified: 500, total: 1000)),
+      progress.update(AgentObject("a", at: .session), (verified: 0, total: 1000)),
+      progress.update(AgentObject("a", at: .session), (verified: 9, total: 1000)),
+      progress.update(AgentObject("a", at: .session), (verified: 10, total: 1000)),
+      progress.update(AgentObject("b", at: .session), (verified: 500, total: 1000)),
     ]
     #expect(steps == [true, false, true, true])
     #expect(progress.shown == 25 && progress.count == 2)
-    let ends = [progress.update("a", nil), progress.update("b", nil), progress.update("b", nil)]
+    let ends = [
+      progress.update(AgentObject("a", at: .session), nil),
+      progress.update(AgentObject("b", at: .session), nil),
+      progress.update(AgentObject("b", at: .session), nil),
+    ]
     #expect(ends == [true, true, false] && progress.shown == nil)
+    _ = progress.update(AgentObject("a", at: .session), (verified: 500, total: 1000))
+    _ = progress.update(AgentObject("a", at: .machine), (verified: 0, total: 1000))
+    #expect(progress.clear(.machine) && progress.shown == 50 && progress.count == 1)
   }
 }

@@ -2,7 +2,7 @@
 public struct LauncherProgress: Hashable, Sendable {
   /// The part that has come, 0 to 1, in hundredths; nil for no bar.
   public private(set) var shown: Int?
-  private var downloads: [String: (verified: UInt64, total: UInt64)] = [:]
+  private var downloads: [AgentObject: (verified: UInt64, total: UInt64)] = [:]
 
   /// Without downloads.
   public init() {}
@@ -11,22 +11,25 @@ public struct LauncherProgress: Hashable, Sendable {
   public var count: Int { downloads.count }
 
   /// A download is so now; nil bytes where it does not run. Returns whether the bar looks otherwise than before.
-  public mutating func update(_ id: String, _ bytes: (verified: UInt64, total: UInt64)?) -> Bool {
+  public mutating func update(_ name: AgentObject, _ bytes: (verified: UInt64, total: UInt64)?) -> Bool {
+    guard downloads[name] != nil || downloads.count < 64 else { return false }
     let before = (shown, downloads.count)
-    guard downloads[id] != nil || downloads.count < 64 else { return false }
-    downloads[id] = bytes
+    downloads[name] = bytes
+    return settle(from: before)
+  }
+
+  /// Nothing of that agent runs, as far as is known. Returns whether the bar looks otherwise than before.
+  public mutating func clear(_ place: AgentPlace) -> Bool {
+    let before = (shown, downloads.count)
+    downloads = downloads.filter { $0.key.place != place }
+    return settle(from: before)
+  }
+
+  private mutating func settle(from before: (Int?, Int)) -> Bool {
     let total = downloads.values.reduce(into: 0.0) { $0 += Double($1.total) }
     let verified = downloads.values.reduce(into: 0.0) { $0 += Double(min($1.verified, $1.total)) }
     shown = downloads.isEmpty ? nil : total > 0 ? Int(verified / total * 100) : 0
     return before != (shown, downloads.count)
-  }
-
-  /// Nothing runs, as far as is known. Returns whether the bar looks otherwise than before.
-  public mutating func clear() -> Bool {
-    let before = shown
-    downloads = [:]
-    shown = nil
-    return before != nil
   }
 
   /// Whether both show the same.

@@ -1,5 +1,35 @@
 internal import CoreTypes
 
+/// One of the two agents that a desktop follows.
+public enum AgentPlace: Int, Hashable, Sendable, Comparable {
+  /// The user's own, on the bus of the session.
+  case session
+  /// The machine's, on the bus of the system.
+  case machine
+
+  /// The user's own comes first.
+  public static func < (left: AgentPlace, right: AgentPlace) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A download or a transaction by its identifier, which says nothing without the agent that has it.
+public struct AgentObject: Hashable, Sendable, Comparable {
+  /// The agent.
+  public var place: AgentPlace
+  /// The identifier there.
+  public var id: String
+
+  /// A name from its parts.
+  public init(_ id: String, at place: AgentPlace) {
+    self.id = id
+    self.place = place
+  }
+
+  /// Those of the user's own agent come first.
+  public static func < (left: AgentObject, right: AgentObject) -> Bool {
+    (left.place, left.id) < (right.place, right.id)
+  }
+}
+
 /// One notification, as it is to stand on the desktop.
 public struct Notice: Hashable, Sendable {
   /// The subject: a notice replaces the one of the same subject.
@@ -9,9 +39,9 @@ public struct Notice: Hashable, Sendable {
     /// More than three products that came.
     case products
     /// A download that waits for something that a person can change.
-    case download(String)
+    case download(AgentObject)
     /// A purchase.
-    case transaction(String)
+    case transaction(AgentObject)
     /// A subscription.
     case subscription(String)
     /// A link that was opened.
@@ -25,11 +55,11 @@ public struct Notice: Hashable, Sendable {
     /// Closes the notice.
     case later
     /// Lets the download go past what it waits for.
-    case downloadAnyway(download: String)
+    case downloadAnyway(AgentObject)
     /// Shows the library, so that something can go.
     case makeRoom
-    /// Buys at the price that was shown.
-    case buy(product: String, shown: String)
+    /// Buys at the price that was shown, from the agent that showed it.
+    case buy(product: String, shown: String, at: AgentPlace)
     /// Fetches all that is owned.
     case restore
   }

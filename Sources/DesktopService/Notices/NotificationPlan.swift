@@ -14,25 +14,29 @@ public struct NotificationPlan: Sendable {
     /// A download is so now; `now` is a time of one clock, in seconds.
     case download(DownloadFacts, now: Double)
     /// A purchase is so now.
-    case transaction(id: String, title: String, reason: String, step: String)
+    case transaction(AgentObject, title: String, reason: String, step: String)
     /// A subscription ends or has ended.
     case subscription(product: String, title: String, hasEnded: Bool)
     /// A subscription is to have another price.
     case newPrice(product: String, title: String, price: String, needsConsent: Bool)
-    /// A presentation begins or ends.
-    case inhibited(Bool)
+    /// A presentation begins or ends, by the word of an agent.
+    case inhibited(Bool, by: AgentPlace)
     /// A person, or the desktop, has closed the notice.
     case closed(Notice.Subject)
+    /// The desktop's notifications have ended, and with them all that stood there.
+    case desktopGone
+    /// The desktop's notifications are there.
+    case desktopThere
     /// A question that a link asks.
     case asked(Notice)
     /// The agent is gone: what waited on it is not known any more.
-    case agentGone
+    case agentGone(AgentPlace)
   }
 
   /// The part of a download that counts here.
   public struct DownloadFacts: Hashable, Sendable {
     /// The download.
-    public var id: String
+    public var name: AgentObject
     /// The product.
     public var product: String
     /// Its title, or the product where it has none.
@@ -46,9 +50,10 @@ public struct NotificationPlan: Sendable {
 
     /// Facts from their parts.
     public init(
-      id: String, product: String, title: String, state: String, reason: String, isSection: Bool = false
+      _ name: AgentObject, product: String, title: String, state: String, reason: String,
+      isSection: Bool = false
     ) {
-      self.id = id
+      self.name = name
       self.product = product
       self.title = title
       self.state = state
@@ -73,7 +78,8 @@ public struct NotificationPlan: Sendable {
   static let bound = 256
 
   private let words: NoticeWords
-  private var isInhibited = false
+  /// The agents by whose word a presentation is not to be disturbed.
+  private var inhibitors: Set<AgentPlace> = []
   /// The notices that hold, by subject; shown unless a presentation holds them back.
   private var notices: [Notice.Subject: Notice] = [:]
   /// The products that came and were not looked at, in the order in which they came.
@@ -81,12 +87,14 @@ public struct NotificationPlan: Sendable {
   private var titles: [String: String] = [:]
   /// The subjects that stand on the desktop.
   private var shown: [Notice.Subject: Notice] = [:]
+  /// Those that stood there when the desktop's notifications ended, and are shown again with them: nothing else starts them.
+  private var lost: Set<Notice.Subject> = []
   /// When downloads were first seen under way.
-  private var begun: [String: Double] = [:]
+  private var begun: [AgentObject: Double] = [:]
   /// The reason for which each download waits, so that a notice that was closed does not come back with each change.
-  private var waiting: [String: String] = [:]
+  private var waiting: [AgentObject: String] = [:]
   /// The purchases that wait for an approval.
-  private var awaiting: Set<String> = []
+  private var awaiting: Set<AgentObject> = []
 
   /// A plan without notices.
   public init(words: NoticeWords) { self.words = words }
@@ -99,7 +107,7 @@ public struct NotificationPlan: Sendable {
       arrive(product, title, cover, words.correctionReady)
     case .removed(let product), .opened(let product): forget(product)
     case .download(let download, let now): process(download, at: now)
-    case .transaction(let id, let title, let reason, let step): process(id, title, reason, step)
+    case .transaction(let name, let title, let reason, let step): process(name, title, reason, step)
     case .subscription(let product, let title, let hasEnded):
       put(
         Notice(
@@ -110,15 +118,13 @@ public struct NotificationPlan: Sendable {
         Notice(
           .subscription(product), Notice.text(title),
           words.newPrice(Notice.quoted(price), consent: needsConsent), isQuestion: needsConsent))
-    case .inhibited(let isInhibited): self.isInhibited = isInhibited
+    case .inhibited(true, let place): inhibitors.insert(place)
+    case .inhibited(false, let place): inhibitors.remove(place)
     case .closed(let subject): close(subject)
+    case .desktopGone: (shown, lost) = ([:], lost.union(shown.keys))
+    case .desktopThere: lost = []
     case .asked(let notice): put(notice)
-    case .agentGone:
-      notices = notices.filter { if case .download = $0.key { false } else { true } }
-      begun = [:]
-      waiting = [:]
-      // A presentation is the agent's to end, and it is gone.
-      isInhibited = false
+    case .agentGone(let place): forget(place)
     }
     return changes()
   }
@@ -126,15 +132,15 @@ public struct NotificationPlan: Sendable {
   /// The difference between what holds and what stands there.
   private mutating func changes() -> [Change] {
     let wanted = wanted
-    guard !isInhibited else {
+    guard inhibitors.isEmpty else {
       // What was there before stays until it no longer holds.
       let gone = shown.keys.filter { wanted[$0] == nil }
       for subject in gone { shown[subject] = nil }
       return gone.sorted().map { .close($0) }
     }
     let gone = shown.keys.filter { wanted[$0] == nil }.sorted()
-    let new = wanted.filter { shown[$0.key] != $0.value }.sorted { $0.key < $1.key }
-    shown = wanted
+    let new = wanted.filter { shown[$0.key] != $0.value && !lost.contains($0.key) }.sorted { $0.key < $1.key }
+    shown = wanted.filter { !lost.contains($0.key) }
     return gone.map { .close($0) } + new.map { .show($0.value) }
   }
 
@@ -171,9 +177,18 @@ public struct NotificationPlan: Sendable {
     notices[.product(product)] = nil
   }
 
+  /// A presentation, too, was that agent's to end.
+  private mutating func forget(_ place: AgentPlace) {
+    notices = notices.filter { if case .download(let name) = $0.key { name.place != place } else { true } }
+    begun = begun.filter { $0.key.place != place }
+    waiting = waiting.filter { $0.key.place != place }
+    inhibitors.remove(place)
+  }
+
   private mutating func close(_ subject: Notice.Subject) {
     // It stands there no more; a closing of it would be one of another notice.
     shown[subject] = nil
+    lost.remove(subject)
     if subject == .products {
       for product in arrived { notices[.product(product)] = nil }
       arrived = []
@@ -187,15 +202,15 @@ public struct NotificationPlan: Sendable {
 
   private mutating func process(_ download: DownloadFacts, at now: Double) {
     guard !download.isSection else { return }
-    let subject = Notice.Subject.download(download.id)
-    if download.state == "active", begun[download.id] == nil, begun.count < Self.bound {
-      begun[download.id] = now
+    let subject = Notice.Subject.download(download.name)
+    if download.state == "active", begun[download.name] == nil, begun.count < Self.bound {
+      begun[download.name] = now
     }
     guard download.state == "waiting", let (body, action) = wait(download) else {
       notices[subject] = nil
-      waiting[download.id] = nil
+      waiting[download.name] = nil
       if download.state == "finished" || download.state == "cancelled" || download.state == "failed" {
-        let duration = begun.removeValue(forKey: download.id).map { now - $0 } ?? 0
+        let duration = begun.removeValue(forKey: download.name).map { now - $0 } ?? 0
         if download.state == "finished", duration >= Self.leastDuration, !arrived.contains(download.product) {
           arrive(download.product, download.title, nil, words.downloaded)
         }
@@ -204,8 +219,8 @@ public struct NotificationPlan: Sendable {
     }
     // A person who has closed it is not told again while it waits for the same.
     let notice = Notice(subject, Notice.text(download.title), body, actions: [action, .later])
-    guard waiting[download.id] != download.reason, waiting.count < Self.bound else { return }
-    waiting[download.id] = download.reason
+    guard waiting[download.name] != download.reason, waiting.count < Self.bound else { return }
+    waiting[download.name] = download.reason
     put(notice)
   }
 
@@ -214,25 +229,25 @@ public struct NotificationPlan: Sendable {
     switch download.reason {
     case "insufficient-space": (words.waitsForRoom, .makeRoom)
     case "outside-window", "budget-spent", "metered":
-      (words.waitsForLimits, .downloadAnyway(download: download.id))
+      (words.waitsForLimits, .downloadAnyway(download.name))
     case "battery-low", "on-battery", "power-saver":
-      (words.waitsForPower, .downloadAnyway(download: download.id))
+      (words.waitsForPower, .downloadAnyway(download.name))
     default: nil
     }
   }
 
-  private mutating func process(_ id: String, _ title: String, _ reason: String, _ step: String) {
-    let subject = Notice.Subject.transaction(id)
+  private mutating func process(_ name: AgentObject, _ title: String, _ reason: String, _ step: String) {
+    let subject = Notice.Subject.transaction(name)
     let title = Notice.text(title)
     switch (reason, step) {
     case ("awaiting-approval", _):
-      guard awaiting.count < Self.bound, awaiting.insert(id).inserted else { return }
+      guard awaiting.count < Self.bound, awaiting.insert(name).inserted else { return }
       put(Notice(subject, title, words.awaitsApproval))
     case ("payment-failed", _):
-      awaiting.remove(id)
+      awaiting.remove(name)
       put(Notice(subject, title, words.paymentDeclined))
     default:
-      guard awaiting.remove(id) != nil else { return }
+      guard awaiting.remove(name) != nil else { return }
       notices[subject] = nil
       if step != "failed" { put(Notice(subject, title, words.approved)) }
     }

@@ -11,8 +11,8 @@ actor AgentFollower {
   /// A piece of news for the session.
   enum News: Sendable {
     case plan(NotificationPlan.Event)
-    case progress(id: String, (verified: UInt64, total: UInt64)?)
-    case gone
+    case progress(AgentObject, (verified: UInt64, total: UInt64)?)
+    case gone(AgentPlace)
   }
 
   /// The part of a product of the library that is kept.
@@ -29,10 +29,13 @@ actor AgentFollower {
   private static let pauses: [Duration] = [.seconds(1), .seconds(4), .seconds(15), .seconds(60)]
 
   nonisolated let bus: BusConnection
+  nonisolated let place: AgentPlace
   private let clock: any MonotonicClock
   private let now: @Sendable () -> Double
   private var pricesAsked: Double?
-  private(set) var items: [String: Item] = [:]
+  private(set) var items: [String: Item] = [:] { didSet { revision += 1 } }
+  /// Grows with each change of ``items``.
+  private(set) var revision = 0
   private var downloads: [BusPath: [String: BusValue]] = [:]
   private var transactions: [BusPath: [String: BusValue]] = [:]
   private(set) var isThere = false
@@ -43,8 +46,14 @@ actor AgentFollower {
     "Id", "Product", "Title", "State", "Reason", "Step", "BytesVerified", "BytesTotal", "Section",
   ]
   private static let bound = 1024
+  /// The states of a download that changes no more by itself.
+  private static let finalStates: Set<String> = ["finished", "failed", "cancelled"]
 
-  init(on bus: BusConnection, clock: any MonotonicClock, now: @escaping @Sendable () -> Double) {
+  init(
+    _ place: AgentPlace, on bus: BusConnection, clock: any MonotonicClock,
+    now: @escaping @Sendable () -> Double
+  ) {
+    self.place = place
     self.bus = bus
     self.clock = clock
     self.now = now
@@ -60,7 +69,7 @@ actor AgentFollower {
       case .vanished:
         guard isThere else { continue }
         (isThere, isInhibited, items, downloads, transactions) = (false, false, [:], [:], [:])
-        await take(.gone)
+        await take(.gone(place))
       case .signal(let signal):
         for event in await process(signal) { await take(event) }
       case .refused: return
@@ -94,7 +103,7 @@ actor AgentFollower {
       "Inhibited", of: Self.agentInterface, at: Self.root, destination: Self.agent)
     {
       isInhibited = inhibited.flag ?? false
-      news.append(.plan(.inhibited(isInhibited)))
+      news.append(.plan(.inhibited(isInhibited, by: place)))
     }
     return news + (await newPrices())
   }
@@ -127,7 +136,7 @@ actor AgentFollower {
       if signal.path == Self.root {
         guard let inhibited = changed["Inhibited"]?.flag else { return [] }
         isInhibited = inhibited
-        return [.plan(.inhibited(inhibited))]
+        return [.plan(.inhibited(inhibited, by: place))]
       }
       return change(signal.path, arguments[0].text ?? "", changed)
     case "InterfacesAdded":
@@ -168,17 +177,20 @@ actor AgentFollower {
     case Self.prefix + "Download":
       guard downloads[path] != nil || downloads.count < Self.bound else { return [] }
       let all = (downloads[path] ?? [:]).merging(changed.filter { Self.kept.contains($0.key) }) { $1 }
-      downloads[path] = all
+      downloads[path] = Self.finalStates.contains(all["State"]?.text ?? "") ? nil : all
       return download(all)
     case Self.prefix + "Transaction":
       guard transactions[path] != nil || transactions.count < Self.bound else { return [] }
       let all = (transactions[path] ?? [:]).merging(changed.filter { Self.kept.contains($0.key) }) { $1 }
-      transactions[path] = all
+      let step = all["Step"]?.text ?? ""
+      // One that is over changes no more.
+      transactions[path] = step == "finished" || step == "failed" ? nil : all
       guard let id = all["Id"]?.text else { return [] }
       return [
         .plan(
           .transaction(
-            id: id, title: Self.title(all), reason: all["Reason"]?.text ?? "", step: all["Step"]?.text ?? ""))
+            AgentObject(id, at: place), title: Self.title(all), reason: all["Reason"]?.text ?? "", step: step)
+        )
       ]
     case Self.prefix + "LibraryItem": return item(path, changed)
     default: return []
@@ -194,14 +206,15 @@ actor AgentFollower {
     guard let id = all["Id"]?.text, let product = all["Product"]?.text, let state = all["State"]?.text else {
       return []
     }
+    let name = AgentObject(id, at: place)
     let facts = NotificationPlan.DownloadFacts(
-      id: id, product: product, title: Self.title(all), state: state, reason: all["Reason"]?.text ?? "",
+      name, product: product, title: Self.title(all), state: state, reason: all["Reason"]?.text ?? "",
       isSection: all["Section"]?.text?.isEmpty == false)
     let bytes = (
       verified: UInt64(clamping: all["BytesVerified"]?.number ?? 0),
       total: UInt64(clamping: all["BytesTotal"]?.number ?? 0)
     )
-    return [.plan(.download(facts, now: now())), .progress(id: id, state == "active" ? bytes : nil)]
+    return [.plan(.download(facts, now: now())), .progress(name, state == "active" ? bytes : nil)]
   }
 
   private func item(_ path: BusPath, _ changed: [String: BusValue]) -> [News] {
@@ -229,7 +242,7 @@ actor AgentFollower {
     }
     transactions[path] = nil
     guard let gone = downloads.removeValue(forKey: path), let id = gone["Id"]?.text else { return [] }
-    return [.progress(id: id, nil)]
+    return [.progress(AgentObject(id, at: place), nil)]
   }
 
   // MARK: asking

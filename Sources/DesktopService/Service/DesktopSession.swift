@@ -21,6 +21,8 @@ public actor DesktopSession: Service {
   private nonisolated let log: Log
   private var plan: NotificationPlan
   private var progress = LauncherProgress()
+  /// The search over the libraries as they were at these revisions.
+  private var searched: (revisions: [Int], search: LibrarySearch)?
   /// The changes that wait to be sent, in order.
   private nonisolated let changes: AsyncStream<NotificationPlan.Change>
   private nonisolated let changesContinuation: AsyncStream<NotificationPlan.Change>.Continuation
@@ -37,7 +39,9 @@ public actor DesktopSession: Service {
     let start = clock.now()
     let now: @Sendable () -> Double = { (clock.now() - start).inSeconds }
     // The user's own agent counts first.
-    followers = [session, machine].map { AgentFollower(on: $0, clock: clock, now: now) }
+    followers = [(AgentPlace.session, session), (.machine, machine)].map { place, bus in
+      AgentFollower(place, on: bus, clock: clock, now: now)
+    }
     locale =
       ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
     words = NoticeWords(locale: locale)
@@ -75,11 +79,11 @@ public actor DesktopSession: Service {
   private func take(_ news: AgentFollower.News) {
     switch news {
     case .plan(let event): handle(event)
-    case .progress(let id, let bytes):
-      if progress.update(id, bytes) { showProgress() }
-    case .gone:
-      handle(.agentGone)
-      if progress.clear() { showProgress() }
+    case .progress(let name, let bytes):
+      if progress.update(name, bytes) { showProgress() }
+    case .gone(let place):
+      handle(.agentGone(place))
+      if progress.clear(place) { showProgress() }
     }
   }
 
@@ -87,7 +91,8 @@ public actor DesktopSession: Service {
     switch answer {
     case .chosen(let action): await perform(action)
     case .closed(let subject): handle(.closed(subject))
-    case .gone(let subjects): for subject in subjects { handle(.closed(subject)) }
+    case .gone: handle(.desktopGone)
+    case .there: handle(.desktopThere)
     }
   }
 
@@ -104,6 +109,8 @@ public actor DesktopSession: Service {
           try await server.show(notice)
         } catch {
           log.debug("a notice cannot be shown", ["error": LogValue(error)])
+          // Without notifications it waits for them; one that they refuse would be refused again.
+          handle(error.isServiceMissing ? .desktopGone : .closed(notice.subject))
         }
       }
     }
@@ -132,17 +139,17 @@ public actor DesktopSession: Service {
     case .later: break
     case .read(let product): await read(product)
     case .downloadAnyway(let download):
-      await ask { agent throws(BusError) in
+      await ask(at: download.place) { agent throws(BusError) in
         let downloads: BusPath = "/com/pullbox/Agent1/downloads"
-        guard let path = downloads.appending(identifier: download) else {
+        guard let path = downloads.appending(identifier: download.id) else {
           return
         }
         _ = try await agent.call(
           "SetUrgency", "com.pullbox.Agent1.Download", path, [.string("now")])
       }
     case .makeRoom: await showLibrary()
-    case .buy(let product, let shown):
-      await ask { agent throws(BusError) in
+    case .buy(let product, let shown, let place):
+      await ask(at: place) { agent throws(BusError) in
         _ = try await agent.call(
           "Buy", AgentFollower.agentInterface, AgentFollower.root,
           [.string(product), .properties(["shown": .string(shown)])])
@@ -156,9 +163,15 @@ public actor DesktopSession: Service {
   }
 
   /// Has the agent do something; a refusal becomes a notice.
-  private func ask(_ body: (AgentFollower) async throws(BusError) -> Void) async {
+  private func ask(
+    at place: AgentPlace? = nil, _ body: (AgentFollower) async throws(BusError) -> Void
+  ) async {
     do throws(BusError) {
-      try await body(await follower())
+      if let named = followers.first(where: { $0.place == place }) {
+        try await body(named)
+      } else {
+        try await body(await follower())
+      }
     } catch {
       log.warning("the agent has refused", ["error": LogValue(error)])
       handle(.asked(Notice(.link, words.refused, Notice.text(error.message))))
@@ -240,7 +253,11 @@ public actor DesktopSession: Service {
     }
   }
 
+  /// Made anew where a library has changed: the shell asks with each key.
   private func search() async -> LibrarySearch {
+    var revisions: [Int] = []
+    for follower in followers { revisions.append(await follower.revision) }
+    if let searched, searched.revisions == revisions { return searched.search }
     var entries: [String: LibrarySearch.Entry] = [:]
     for follower in followers.reversed() {
       for (product, item) in await follower.items {
@@ -249,6 +266,7 @@ public actor DesktopSession: Service {
     }
     var search = LibrarySearch()
     search.replace(with: entries.values.sorted { ($0.title, $0.product) < ($1.title, $1.product) })
+    searched = (revisions, search)
     return search
   }
 
@@ -274,7 +292,8 @@ public actor DesktopSession: Service {
     case .buy(let product):
       do throws(BusError) {
         let language = String(locale.prefix { $0 != "." && $0 != "@" }.map { $0 == "_" ? "-" : $0 })
-        let answer = try await follower().call(
+        let agent = await follower()
+        let answer = try await agent.call(
           "Offer", AgentFollower.agentInterface, AgentFollower.root,
           [.string(product), .string(language == "C" || language == "POSIX" ? "" : language)])
         let offer = answer.first
@@ -291,7 +310,7 @@ public actor DesktopSession: Service {
           .asked(
             Notice(
               .link, title, words.buyQuestion(Notice.quoted(price)),
-              actions: [.later, .buy(product: product, shown: shown)], isQuestion: true)))
+              actions: [.later, .buy(product: product, shown: shown, at: agent.place)], isQuestion: true)))
       } catch {
         handle(.asked(Notice(.link, Notice.text(product), Notice.text(error.message))))
       }

@@ -15,7 +15,9 @@ actor NotificationServer {
     /// The notice is gone.
     case closed(Notice.Subject)
     /// The server, and with it all notices, has gone.
-    case gone([Notice.Subject])
+    case gone
+    /// The server is there.
+    case there
   }
 
   private let bus: BusConnection
@@ -25,8 +27,8 @@ actor NotificationServer {
   private static let maximumEarly = 32
   private static let answers: Set<String> = ["ActionInvoked", "NotificationClosed"]
   private var early: [BusSignal] = []
-  /// Notices that the desktop has been given and has not numbered.
-  private var showing = 0
+  /// The subjects whose notices the desktop has been given and has not numbered.
+  private var showing: Set<Notice.Subject> = []
   private var take: @Sendable (Answer) async -> Void = { _ in }
   private var shown: [UInt32: Notice] = [:]
   private var readsMarkup = false
@@ -42,17 +44,18 @@ actor NotificationServer {
     defer { self.take = { _ in } }
     for await news in bus.subscribe(BusMatch(sender: Self.name, .signals(interface: Self.interface))) {
       switch news {
-      case .appeared: await readCapabilities()
+      case .appeared:
+        await readCapabilities()
+        await take(.there)
       case .vanished:
-        let subjects = numbers.keys.sorted()
         // Another one numbers anew.
         (numbers, shown, early) = ([:], [:], [])
-        if !subjects.isEmpty { await take(.gone(subjects)) }
+        await take(.gone)
       case .signal(let signal):
-        guard let number = Self.number(in: signal) else { continue }
-        if let answer = answer(signal, to: number) {
-          await take(answer)
-        } else if showing > 0, early.count < Self.maximumEarly, Self.answers.contains(signal.member) {
+        guard Self.answers.contains(signal.member), let number = Self.number(in: signal) else { continue }
+        if shown[number] != nil {
+          if let answer = answer(signal, to: number) { await take(answer) }
+        } else if !showing.isEmpty, early.count < Self.maximumEarly {
           early.append(signal)
         }
       case .missed, .refused: continue
@@ -70,7 +73,8 @@ actor NotificationServer {
     switch signal.member {
     case "NotificationClosed":
       forget(number)
-      return .closed(notice.subject)
+      // Its end is not that of the one that is on its way in its place.
+      return showing.contains(notice.subject) ? nil : .closed(notice.subject)
     case "ActionInvoked":
       guard signal.arguments.count == 2 else { return nil }
       return Self.action(signal.arguments[1].text, of: notice).map { .chosen($0) }
@@ -82,7 +86,7 @@ actor NotificationServer {
   private func takeEarly(of number: UInt32) async {
     let told = early.filter { Self.number(in: $0) == number }
     early.removeAll { Self.number(in: $0) == number }
-    if showing == 0 { early = [] }
+    if showing.isEmpty { early = [] }
     for signal in told {
       if let answer = answer(signal, to: number) { await take(answer) }
     }
@@ -123,16 +127,16 @@ actor NotificationServer {
         .string(notice.summary), .string(body), .strings(actions), .properties(hints),
         .int32(notice.isQuestion ? 0 : -1),
       ])
-    showing += 1
+    showing.insert(notice.subject)
     let answer: [BusValue]
     do throws(BusError) {
       answer = try await bus.call(call)
     } catch {
-      showing -= 1
-      if showing == 0 { early = [] }
+      showing.remove(notice.subject)
+      if showing.isEmpty { early = [] }
       throw error
     }
-    showing -= 1
+    showing.remove(notice.subject)
     guard case .uint32(let number)? = answer.first else {
       throw BusError(.malformed, "the desktop gave a notice no number")
     }
