@@ -160,9 +160,22 @@ actor AgentBus {
       }
       control.hub.unsubscribe(observer)
       // An observer that fell too far behind is replaced.
+      if self.observer == nil { await observeAgain() }
       if self.observer != nil { isWatched.signal() }
     }
   }
+
+  /// Waits until the hub has room for another observer, as long as there are watchers.
+  private func observeAgain() async {
+    while observer == nil, !watchers.isEmpty {
+      guard (try? await clock.sleep(for: Self.pauseWithoutObserver)) != nil else { return }
+      guard observer == nil, !watchers.isEmpty else { return }
+      observer = control.hub.subscribe()
+    }
+  }
+
+  /// The wait for room among the observers of events.
+  static let pauseWithoutObserver: Duration = .seconds(1)
 
   /// The stream has ended. Where there are watchers, by the hub's own choice: another one begins with the state anew.
   private func lost(_ ended: EventObserver) {
@@ -204,11 +217,9 @@ actor AgentBus {
 
   private func note(_ object: BusObject?) {
     guard let object else { return }
-    if let signal = ledger.note(object, at: clock.now()) {
-      send(signal, about: object.path)
-    } else if ledger.nextTime != nil {
-      isWaiting.signal()
-    }
+    let signals = ledger.note(object, at: clock.now())
+    for signal in signals { send(signal, about: signal.subject) }
+    if signals.isEmpty, ledger.nextTime != nil { isWaiting.signal() }
   }
 
   private func tell(_ member: String, _ item: LibraryItem) {
@@ -259,7 +270,13 @@ actor AgentBus {
               // Canceled at the end of the agent alone.
               guard (try? await self.clock.sleep(for: Self.pauseWithoutQuestion)) != nil else { return }
             // The bus's word for one that has gone.
-            case nil, "org.freedesktop.DBus.Error.NoReply": return await self.forget(name)
+            case "org.freedesktop.DBus.Error.NoReply": return await self.forget(name)
+            // It has not answered for an hour, or no connection of the bus before is there any more.
+            case nil where error.code == .timedOut || error.code == .disconnected:
+              return await self.forget(name)
+            // A question that could not be asked is asked again after the pause, with the next signals.
+            case nil:
+              guard (try? await self.clock.sleep(for: Self.pauseWithoutQuestion)) != nil else { return }
             default: if error.isServiceMissing { return await self.forget(name) }
             }
           }

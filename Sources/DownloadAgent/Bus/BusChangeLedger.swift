@@ -18,7 +18,8 @@ struct BusChangeLedger {
 
   /// The least time between two signals of a download's progress.
   static let pause: Duration = .seconds(1)
-  /// Objects at most; news of further ones is not told.
+  /// Objects at most. Downloads and transactions that are over make room for others, and watchers are told that they are gone; where none is
+  /// over, news of further objects is not told.
   static let bound = 4096
 
   private var entries: [BusPath: Entry] = [:]
@@ -32,13 +33,22 @@ struct BusChangeLedger {
     }
   }
 
-  /// The object is so from now on. Returns the signal that is to be sent at once, if any.
-  mutating func note(_ object: BusObject, at now: MonotonicInstant) -> BusSignal? {
-    guard var entry = entries[object.path] else {
-      guard entries.count < Self.bound else { return nil }
-      entries[object.path] = Entry(object: object, told: object.properties, toldAt: now)
-      return Self.added(object)
-    }
+  /// The object is so from now on. Returns the signals that are to be sent at once.
+  mutating func note(_ object: BusObject, at now: MonotonicInstant) -> [BusSignal] {
+    if entries[object.path] != nil { return change(object, at: now).map { [$0] } ?? [] }
+    let removals = entries.count < Self.bound ? [] : removeWhatIsOver()
+    guard entries.count < Self.bound else { return removals }
+    entries[object.path] = Entry(object: object, told: object.properties, toldAt: now)
+    return removals + [Self.added(object)]
+  }
+
+  private mutating func removeWhatIsOver() -> [BusSignal] {
+    entries.values.filter { $0.object.isOver }.map(\.object.path).sorted().compactMap { remove($0) }
+  }
+
+  /// Nil for an object that is as it was told, and for progress that waits.
+  private mutating func change(_ object: BusObject, at now: MonotonicInstant) -> BusSignal? {
+    guard var entry = entries[object.path] else { return nil }
     entry.object = object
     let changes = entry.changes
     let isProgress = changes.keys.allSatisfy(BusObject.progress.contains)
@@ -104,4 +114,9 @@ struct BusChangeLedger {
       "InterfacesAdded", of: .objectManager, at: BusObject.root,
       arguments: [.path(object.path), object.interfaces])
   }
+}
+
+extension BusSignal {
+  /// The object that a signal of the ledger tells of: an object manager tells of others.
+  var subject: BusPath { arguments.first?.objectPath ?? path }
 }

@@ -36,6 +36,17 @@ struct BusObject: Hashable {
     "BytesVerified", "BytesReceived", "Progress", "TimeRemaining", "Speed", "StalledSince",
   ]
 
+  /// Whether it is a download or a transaction to which nothing more happens by itself.
+  var isOver: Bool {
+    switch interface {
+    case BusContract.download.name:
+      properties["State"]?.text.flatMap(DownloadStatus.State.init(rawValue:))?.isFinal ?? false
+    case BusContract.transaction.name:
+      ["finished", "failed"].contains(properties["Step"]?.text)
+    default: false
+    }
+  }
+
   /// Nil for an identifier that is too long for a path; none of ours is.
   init?(_ download: DownloadStatus) {
     guard let path = Self.downloads.appending(identifier: download.id.description) else { return nil }

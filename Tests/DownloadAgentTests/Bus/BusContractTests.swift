@@ -113,12 +113,13 @@ struct BusChangeTests {
   func progress() throws {
     var ledger = BusChangeLedger()
     ledger.begin([try object(0)])
-    #expect(ledger.note(try object(0), at: Self.start) == nil, "nothing is different")
+    #expect(try ledger.note(object(0), at: Self.start).isEmpty, "nothing is different")
     #expect(
-      ledger.note(try object(1), at: Self.start)?.arguments[1] == .properties(["BytesVerified": .uint64(1)]))
+      ledger.note(try object(1), at: Self.start).map { $0.arguments[1] }
+        == [.properties(["BytesVerified": .uint64(1)])])
     for step in 2...9 {
       let now = Self.start + .milliseconds(100 * step)
-      #expect(ledger.note(try object(Int64(step)), at: now) == nil)
+      #expect(ledger.note(try object(Int64(step)), at: now).isEmpty)
     }
     #expect(ledger.nextTime == Self.start + .seconds(1))
     #expect(ledger.due(at: Self.start + .milliseconds(999)).isEmpty)
@@ -126,10 +127,11 @@ struct BusChangeTests {
     #expect(due.map { $0.arguments[1] } == [.properties(["BytesVerified": .uint64(9)])])
     #expect(ledger.nextTime == nil)
     let now = Self.start + .milliseconds(1500)
-    #expect(ledger.note(try object(10), at: now) == nil)
+    #expect(ledger.note(try object(10), at: now).isEmpty)
     let paused = ledger.note(try object(10, .paused), at: now)
     #expect(
-      paused?.arguments[1] == .properties(["BytesVerified": .uint64(10), "State": .string("paused")]))
+      paused.map { $0.arguments[1] }
+        == [.properties(["BytesVerified": .uint64(10), "State": .string("paused")])])
     #expect(ledger.nextTime == nil)
   }
 
@@ -137,9 +139,31 @@ struct BusChangeTests {
   func comings() throws {
     var ledger = BusChangeLedger()
     let added = ledger.note(try object(0), at: Self.start)
-    #expect(added?.member == "InterfacesAdded" && added?.path == BusObject.root)
+    #expect(added.map(\.member) == ["InterfacesAdded"] && added.map(\.path) == [BusObject.root])
     #expect(ledger.remove(try object(0).path)?.member == "InterfacesRemoved")
     #expect(ledger.remove(try object(0).path) == nil)
+  }
+
+  @Test(
+    "what is over makes room for what comes, and watchers are told that it is gone; what is not over stays")
+  func bound() throws {
+    var ledger = BusChangeLedger()
+    func object(_ number: Int, _ state: DownloadStatus.State) throws -> BusObject {
+      var object = try self.object(0, state)
+      object.path = try #require(BusObject.downloads.appending(identifier: "d\(number)"))
+      return object
+    }
+    ledger.begin(try (0..<BusChangeLedger.bound - 2).map { try object($0, .active) })
+    ledger.begin([try object(5000, .finished), try object(5001, .cancelled)])
+    let signals = ledger.note(try object(5002, .active), at: Self.start)
+    #expect(signals.map(\.member) == ["InterfacesRemoved", "InterfacesRemoved", "InterfacesAdded"])
+    let paths = try [5000, 5001, 5002].map { try object($0, .active).path }
+    #expect(signals.map(\.subject) == paths)
+    #expect(ledger.note(try object(5003, .waiting), at: Self.start).map(\.member) == ["InterfacesAdded"])
+    #expect(ledger.note(try object(5004, .active), at: Self.start).isEmpty, "there is no room")
+    #expect(ledger.note(try object(0, .finished), at: Self.start).map(\.member) == ["PropertiesChanged"])
+    let last = ledger.note(try object(5004, .active), at: Self.start)
+    #expect(last.map(\.member) == ["InterfacesRemoved", "InterfacesAdded"])
   }
 
   @Test("one who missed that an object went is told so; of the agent itself there is nothing to tell")
