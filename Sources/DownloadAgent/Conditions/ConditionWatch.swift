@@ -35,6 +35,8 @@ actor ConditionWatch {
   private var policy: MachinePolicy
   /// The conditions that were told to the downloads last.
   private var applied = MachineConditions()
+  /// How often they were told: a source may tell while another one's word is on its way.
+  private var appliedCount: UInt64 = 0
   /// The word about the way that a service has disproved by its answer; nil for none, and once the machine says anything else.
   private var disproved: NetworkWay?
   private var wayChanges = WayChanges()
@@ -140,7 +142,8 @@ actor ConditionWatch {
       applied = now
       logChanges(from: before, to: now)
       setAbsence(in: now)
-      await downloads.setMachine(now)
+      appliedCount += 1
+      await downloads.setMachine(now, number: appliedCount)
       if now.session.isLeaving?.value == true, before.session.isLeaving?.value != true {
         await downloads.rest()
         // It may have woken up meanwhile.

@@ -8,8 +8,10 @@ import SystemCalls
 
 // The conditions of the machine, and what persons have downloads pass.
 extension DownloadManager {
-  /// The machine as it is now: work is held and released by it.
-  func setMachine(_ machine: MachineConditions) {
+  /// The machine as it is now: work is held and released by it. Of words that overtake each other the one with the highest number counts.
+  func setMachine(_ machine: MachineConditions, number: UInt64) {
+    guard number > machineNumber else { return }
+    machineNumber = number
     changeEnvironment { $0.machine = machine }
   }
 

@@ -114,6 +114,8 @@ actor DownloadManager {
   var endsSincePruning = 0
   /// Nothing is held before the first look at the library.
   var environment = Scheduler.Environment()
+  /// The number of the word about the machine that counts.
+  var machineNumber: UInt64 = 0
   /// The limits of rate, time and bytes, and what the clock says of them.
   var limitState: LimitState
   /// The zone of this device.
