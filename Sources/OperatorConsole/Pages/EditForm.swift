@@ -28,6 +28,9 @@ struct EditForm {
         element(.input, .input(.hidden), .name(field.shownName), .value(field.shownDigest))
         if field.isLong {
           Parts.text(field.label, field.name, value, hint: field.hint, limit: 20_000)
+        } else if !field.options.isEmpty {
+          Parts.choice(
+            field.label, field.name, value, field.options.map { ($0.value, $0.text) }, hint: field.hint)
         } else {
           Parts.field(field.label, field.name, value, hint: field.hint)
         }

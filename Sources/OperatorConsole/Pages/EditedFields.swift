@@ -15,6 +15,11 @@ struct EditedFields: Sendable {
     var hint: String?
     /// Whether it has several lines.
     var isLong = false
+    /// The values that may be chosen; empty where anything may be typed.
+    var options: [Option] = []
+
+    /// The value as people read it.
+    var shown: String { options.first { $0.value == value }?.text ?? value }
 
     /// The name of the form's field that says what this one showed.
     var shownName: String { "shown.\(name)" }
@@ -37,6 +42,12 @@ struct EditedFields: Sendable {
     }
   }
 
+  /// A value that may be chosen.
+  struct Option: Sendable {
+    var value: String
+    var text: String
+  }
+
   /// A change that a form would make.
   struct Change: Sendable, Hashable {
     var label: String
@@ -50,6 +61,14 @@ struct EditedFields: Sendable {
     _ name: String, _ label: String, _ value: String?, hint: String? = nil, isLong: Bool = false
   ) {
     fields.append(Field(name: name, label: label, value: value ?? "", hint: hint, isLong: isLong))
+  }
+
+  /// A field in which one says yes or no.
+  mutating func add(_ name: String, _ label: String, isTrue: Bool, hint: String? = nil, _ words: Words) {
+    fields.append(
+      Field(
+        name: name, label: label, value: isTrue ? "yes" : "no", hint: hint,
+        options: [Option(value: "no", text: words(.no)), Option(value: "yes", text: words(.yes))]))
   }
 
   /// The form without what its operator left as it was shown, so that others' changes of these fields stay.
@@ -69,7 +88,7 @@ struct EditedFields: Sendable {
     return names.compactMap { name in
       let (old, new) = (fields.first { $0.name == name }, after.fields.first { $0.name == name })
       let change = Change(
-        label: (new ?? old)?.label ?? name, before: old?.value ?? "", after: new?.value ?? "")
+        label: (new ?? old)?.label ?? name, before: old?.shown ?? "", after: new?.shown ?? "")
       return change.before == change.after ? nil : change
     }
   }

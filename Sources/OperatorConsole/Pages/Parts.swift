@@ -149,16 +149,19 @@ enum Parts {
 
   /// A choice among words.
   static func choice(
-    _ label: String, _ name: String, _ chosen: String?, _ options: [(value: String, text: String)]
+    _ label: String, _ name: String, _ chosen: String?, _ options: [(value: String, text: String)],
+    hint: String? = nil
   ) -> Markup {
     element(.div, .look(.field)) {
       element(.label, .label(for: name)) { label }
-      element(.select, .id(name), .name(name)) {
+      let common: [Attribute] = [.id(name), .name(name)]
+      element(.select, with: hint == nil ? common : common + [.described(by: "\(name)-hint")]) {
         for option in options {
           let value = Attribute.value(option.value)
           element(.option, with: option.value == chosen ?? "" ? [value, .selected] : [value]) { option.text }
         }
       }
+      if let hint { element(.span, .id("\(name)-hint"), .look(.hint)) { hint } }
     }
   }
 

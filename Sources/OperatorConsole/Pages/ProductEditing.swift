@@ -36,6 +36,8 @@ struct ProductEditing: Editing {
       isLong: true)
     fields.add("application", words(.application), product.application?.description)
     fields.add("privacy", words(.privacyAddress), product.privacyURL)
+    fields.add(
+      "keep", words(.keepRevoked), isTrue: product.keepRevoked == true, hint: words(.keepRevokedHint), words)
     return fields
   }
 
@@ -67,6 +69,12 @@ struct ProductEditing: Editing {
       }
     }
     if form["privacy"] != nil { wanted.privacyURL = form.text("privacy") }
+    if form["keep"] != nil {
+      let isKept = try EditedFields.value(.keepRevoked, form.text("keep"), words) {
+        ["yes": true, "no": false][$0]
+      }
+      wanted.keepRevoked = isKept == true ? true : nil
+    }
     return wanted
   }
 

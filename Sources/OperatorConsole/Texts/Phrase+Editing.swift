@@ -33,6 +33,12 @@ extension Phrase {
     "This is no time: {0}. One is 2026-12-24 18:00.", "Das ist keine Zeit: {0}. Eine ist 2026-12-24 18:00.")
   static let valueUnknown = Phrase("{0} cannot be {1}.", "{0} kann nicht {1} sein.")
   static let privacyAddress = Phrase("Address about privacy", "Adresse zum Datenschutz")
+  static let yes = Phrase("Yes", "Ja")
+  static let no = Phrase("No", "Nein")
+  static let keepRevoked = Phrase("Kept when taken back", "Bleibt nach Rücknahme")
+  static let keepRevokedHint = Phrase(
+    "Whether devices leave the content to those whose purchase is taken back; they own it no more all the same.",
+    "Ob Geräte den Inhalt denen lassen, deren Kauf zurückgenommen wird; er gehört ihnen trotzdem nicht mehr.")
   static let coverHint = Phrase(
     "The product whose cover it has; empty for the latest issue's",
     "Das Produkt, dessen Titelbild sie hat; leer für das der neuesten Ausgabe")

@@ -70,6 +70,30 @@ struct ConsoleEditTests {
     }
   }
 
+  @Test(
+    "whether content stays where a purchase is taken back is chosen, shown before it is made, and left alone by other changes"
+  )
+  func keepRevoked() async throws {
+    try await run { server, browser in
+      func change(_ fields: [(String, String)], _ shown: [String]) async throws -> Product {
+        let page = try await browser.get(Self.path)
+        let preview = try await browser.post(Self.path, try hidden(page.text, browser) + fields)
+        for text in shown { #expect(preview.text.contains(text), "\(text)") }
+        _ = try await browser.post(
+          Self.path, try hidden(preview.text, browser) + fields + [("confirmed", "yes")])
+        return try await product(server)
+      }
+      let kept = try await change([("keep", "yes")], ["Kept when taken back", "Yes", "No"])
+      #expect(kept.keepRevoked == true)
+      let renamed = try await change([("title.en", "Other")], ["Other"])
+      #expect(renamed.keepRevoked == true && renamed.localizations["en"]?.title == "Other")
+      #expect(try await change([("keep", "no")], ["Kept when taken back"]).keepRevoked == nil)
+      let page = try await browser.get(Self.path)
+      let wrong = try await browser.post(Self.path, try hidden(page.text, browser) + [("keep", "perhaps")])
+      #expect(wrong.status == 400 && wrong.text.contains("cannot be perhaps"))
+    }
+  }
+
   @Test("a change that comes too late says who changed what meanwhile, and keeps what was typed")
   func late() async throws {
     try await run { server, browser in
