@@ -23,7 +23,7 @@ public struct APIClient: Sendable {
   /// From start to end of one call; 30 s unless set, nil for no bound. With ``unavailabilityRetry`` it bounds each
   /// repetition.
   public var timeout: Duration? = .seconds(30)
-  /// The lowest speed of a call; nil for the request's own.
+  /// The lowest speed of a call; nil for none where there is a ``timeout``, and for the request's own otherwise.
   public var lowSpeed: ClientRequest.LowSpeedLimit?
   /// Makes a connection for each call.
   public var usesFreshConnections = false
@@ -131,11 +131,17 @@ public struct APIClient: Sendable {
       request.headers.append(("Content-Type", mediaType))
       request.body = .bytes(bytes)
     }
-    request.totalTimeout = timeout
-    if let lowSpeed { request.lowSpeed = lowSpeed }
+    setBounds(of: &request)
     request.maximumResponseLength = maximumResponseLength
     guard let unavailabilityRetry else { return try await send(request) }
     return try await unavailabilityRetry.run { () async throws(APICallError) in try await send(request) }
+  }
+
+  /// A call that ends by its time is not looked at for its speed, for which the client wakes up each second: a question may wait an hour for
+  /// its answer.
+  func setBounds(of request: inout ClientRequest) {
+    request.totalTimeout = timeout
+    if lowSpeed != nil || timeout != nil { request.lowSpeed = lowSpeed }
   }
 
   /// Gets what `receiver` takes as it arrives, and returns the head. Where it refuses a head, its status and body decide what this
@@ -148,8 +154,7 @@ public struct APIClient: Sendable {
       throw .unexpectedResponse(status: 0, detail: "\(url) is not https, and the service is")
     }
     var request = request("GET", url, headers: headers)
-    request.totalTimeout = timeout
-    if let lowSpeed { request.lowSpeed = lowSpeed }
+    setBounds(of: &request)
     request.maximumResponseLength = maximumResponseLength
     request.receiveBufferLength = .kibibytes(16)
     do {

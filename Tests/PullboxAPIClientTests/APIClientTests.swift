@@ -2,9 +2,10 @@ import CoreTypes
 import HTTPClient
 import HTTPServer
 import PullboxAPI
-import PullboxAPIClient
 import PullboxTesting
 import Testing
+
+@testable import PullboxAPIClient
 
 @Suite("Calls of a service")
 struct APIClientTests {
@@ -40,6 +41,27 @@ struct APIClientTests {
         "GET /v1/a?id=a%20b&id=%C3%A9%26%3D Bearer k - ", #"PUT /v1/b Bearer k application/json {"b":1}"#,
         "POST /v1/c Bearer k application/jose x", "POST /v1/d Bearer k application/json {}",
       ])
+  }
+
+  @Test(
+    "a call that ends by its time is not looked at for its speed; one without a time is, and so is one that says how fast it has to be"
+  )
+  func bounds() async throws {
+    try await ScriptedService(200, body: "{}").run { api in
+      func bounds(_ change: (inout APIClient) -> Void) -> ClientRequest {
+        var api = api
+        change(&api)
+        var request = ClientRequest(method: "GET", url: "http://127.0.0.1/")
+        api.setBounds(of: &request)
+        return request
+      }
+      let timed = bounds { $0.timeout = .seconds(3600) }
+      #expect(timed.totalTimeout == .seconds(3600) && timed.lowSpeed == nil)
+      let untimed = bounds { $0.timeout = nil }
+      #expect(untimed.totalTimeout == nil && untimed.lowSpeed?.duration == .seconds(60))
+      let both = bounds { $0.lowSpeed = .init(bytesPerSecond: ByteCount(9), duration: .seconds(7)) }
+      #expect(both.totalTimeout == .seconds(30) && both.lowSpeed?.duration == .seconds(7))
+    }
   }
 
   @Test("a refusal is the service's problem document, with what it says about waiting")
