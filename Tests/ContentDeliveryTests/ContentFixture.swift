@@ -119,7 +119,7 @@ struct ContentFixture {
     let verifier = TicketVerifier(settings: settings, revocations: revocations, clock: clock)
     handler = ContentHandler(
       packages: packages, verifier: verifier, meters: meters, timer: timer,
-      metrics: InlineMetrics(includedIn: metrics))
+      metrics: InlineMetrics(of: ContentRoutes.pattern, includedIn: metrics))
     let missed = missed
     var routes = Routes()
     ContentRoutes(

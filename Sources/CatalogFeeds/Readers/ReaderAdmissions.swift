@@ -1,4 +1,5 @@
 import Commerce
+import ContentDelivery
 package import CoreTypes
 import Crypto
 import HTTPServer
@@ -15,15 +16,8 @@ package final class ReaderAdmissions: Sendable {
   /// The time for which one counts.
   static let lifetime: Duration = .seconds(1)
 
-  /// A package that a key may read, and the name for which its bytes count.
-  struct Admission: Sendable {
-    var digest: SHA256Digest
-    var handle: DeliveryHandle
-    var device: UInt64
-  }
-
   private struct Entry: Sendable {
-    var admission: Admission
+    var admission: PackageAdmission
     var generation: UInt64
     var until: UInt64
   }
@@ -51,11 +45,26 @@ package final class ReaderAdmissions: Sendable {
   ) -> SHA256Digest? {
     let values = request.headers.values(of: "Authorization")
     guard values.count == 1, let shown = values.first else { return nil }
-    return SHA256Digest.of("\(shown.utf8.count) \(shown) \(product) \(version) \(changes)".utf8)
+    let (shownBytes, target) = (Array(shown.utf8), Array("\(product)/\(version)".utf8))
+    return name(shown: shownBytes.span, target: target.span, since: changes)
+  }
+
+  /// The same by the bytes of a request.
+  ///
+  /// - Parameters:
+  ///   - shown: the value of `Authorization`.
+  ///   - target: the product and the version, with a solidus between them.
+  func name(shown: Span<UInt8>, target: Span<UInt8>, since changes: some BinaryInteger) -> SHA256Digest {
+    var text: [UInt8] = []
+    text.reserveCapacity(shown.count + target.count + 32)
+    text += "\(shown.count) \(target.count) \(changes) ".utf8
+    for index in shown.indices { text.append(shown[index]) }
+    for index in target.indices { text.append(target[index]) }
+    return SHA256Digest.of(text)
   }
 
   /// The admission of that name; nil where none counts now.
-  func find(_ name: SHA256Digest) -> Admission? {
+  func find(_ name: SHA256Digest) -> PackageAdmission? {
     let now = timer.now().nanoseconds
     return state.withLock { state in
       state.entries.value(for: name).flatMap {
@@ -68,7 +77,7 @@ package final class ReaderAdmissions: Sendable {
   func generation() -> UInt64 { state.withLock { $0.generation } }
 
   /// Remembers an admission, unless all were forgotten since its key was looked up.
-  func note(_ admission: Admission, as name: SHA256Digest, since generation: UInt64) {
+  func note(_ admission: PackageAdmission, as name: SHA256Digest, since generation: UInt64) {
     let until = timer.now().nanoseconds + UInt64(Self.lifetime.nanoseconds)
     state.withLock { state in
       guard state.generation == generation else { return }

@@ -27,7 +27,7 @@ extension CatalogFeedRoutes {
         try await manifest(to: request, parameters, for: key)
       })
     routes.public(
-      .get, "/opds/pages/{id}/{version}/{n}", query: Self.pageQuery,
+      .get, PageHandler.pattern, query: Self.pageQuery,
       use: { request, parameters in
         let (product, version) = try Self.content(parameters)
         let name = infrastructure.admissions.name(
@@ -91,7 +91,7 @@ extension CatalogFeedRoutes {
   }
 
   private func page(
-    to request: HTTPRequest, _ parameters: PathParameters, from source: ReaderAdmissions.Admission,
+    to request: HTTPRequest, _ parameters: PathParameters, from source: PackageAdmission,
     isOwned: Bool
   ) async throws -> HTTPResponse {
     let (product, _) = try Self.content(parameters)
@@ -113,18 +113,36 @@ extension CatalogFeedRoutes {
     let (file, type) = try await reading(source.digest) { package in
       try await pageCache.checked(picture, in: package)
     }
+    let tag = Self.entityTag(of: file, in: source.digest)
     var response = try await infrastructure.content.response(
-      to: request, with: file, entityTag: Self.entityTag(of: file, in: source.digest), of: source.digest,
+      to: request, with: file, entityTag: tag, of: source.digest,
       for: source.handle, device: source.device, of: product.description)
-    response.headers["Cache-Control"] = isOwned ? CatalogRoutes.revalidated : "public, no-cache"
-    response.headers["Vary"] = "Authorization"
+    let (fields, contentFields) = (Self.pageFields(isOwned: isOwned), Self.pageFields(of: type))
+    if isOwned, width == nil, file.method == .stored {
+      pageCache.note(
+        OpenFile(range: file.range, entityTag: tag, fields: fields, contentFields: contentFields),
+        as: number, of: source.digest)
+    }
+    for (name, value) in fields { response.headers[name] = value }
     guard response.status == .ok || response.status == .partialContent else { return response }
-    response.headers["Content-Type"] = type
-    // Publishers' bytes are shown, and never run.
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-    if type == MediaType.bytes.text { response.headers["Content-Disposition"] = "attachment" }
+    for (name, value) in contentFields { response.headers[name] = value }
     return response
+  }
+
+  /// The fields of every response about a page.
+  private static func pageFields(isOwned: Bool) -> [(name: String, value: String)] {
+    [
+      ("Cache-Control", isOwned ? CatalogRoutes.revalidated : "public, no-cache"),
+      ("Vary", "Authorization"),
+    ]
+  }
+
+  /// The fields of a response with a page's bytes: publishers' bytes are shown, and never run.
+  private static func pageFields(of type: String) -> [(name: String, value: String)] {
+    [
+      ("Content-Type", type), ("X-Content-Type-Options", "nosniff"),
+      ("Content-Security-Policy", "sandbox; default-src 'none'"),
+    ] + (type == MediaType.bytes.text ? [("Content-Disposition", "attachment")] : [])
   }
 
   private static func entityTag(of file: PackedFile, in package: SHA256Digest) -> String {
@@ -139,7 +157,7 @@ extension CatalogFeedRoutes {
   private func source(
     of product: ProductIdentifier, _ version: ContentVersion, for ask: FeedRequest, to request: HTTPRequest,
     _ key: ReaderKey?
-  ) async throws -> ReaderAdmissions.Admission {
+  ) async throws -> PackageAdmission {
     var refusal: Problem?
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     if let key {
@@ -147,8 +165,9 @@ extension CatalogFeedRoutes {
         let owned = try await composer(for: ask, of: snapshot, at: now, key).owned
         let grant = try await grant(product, version, owned?.contents[product], for: key)
         infrastructure.bodies.note(key)
-        return ReaderAdmissions.Admission(
-          digest: grant.digest, handle: grant.handle, device: Ticket.tag(of: grant.device))
+        return PackageAdmission(
+          digest: grant.digest, handle: grant.handle, device: Ticket.tag(of: grant.device),
+          limits: infrastructure.content.limits(of: product.description))
       } catch let problem as Problem {
         // What is free is open to all.
         refusal = problem
@@ -165,7 +184,9 @@ extension CatalogFeedRoutes {
       throw refusal ?? Problem(.purchaseRequired, "\(product) is for sale, and not for free")
     }
     let handle = try openHandle(of: product, for: request)
-    return ReaderAdmissions.Admission(digest: content.digest, handle: handle, device: handle.low)
+    return PackageAdmission(
+      digest: content.digest, handle: handle, device: handle.low,
+      limits: infrastructure.content.limits(of: product.description))
   }
 
   private func pages(of digest: SHA256Digest) async throws -> PackagePages? {

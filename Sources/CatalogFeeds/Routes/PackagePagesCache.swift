@@ -19,6 +19,14 @@ final class PackagePagesCache: Sendable {
   /// Pages that are remembered to be right.
   static let maximumChecked = 65_536
 
+  /// Pages that loops may send.
+  static let maximumOpen = 16_384
+
+  private struct PageKey: Hashable, Sendable {
+    var package: SHA256Digest
+    var number: Int
+  }
+
   private struct PictureKey: Hashable, Sendable {
     var package: SHA256Digest
     var place: PackedFile
@@ -27,9 +35,22 @@ final class PackagePagesCache: Sendable {
   private let pages = Mutex(
     RecentlyUsedCache<SHA256Digest, PackagePages>(
       maximumCount: maximumCount, maximumLength: maximumLength))
+  private let open = Mutex(
+    RecentlyUsedCache<PageKey, OpenFile>(
+      maximumCount: maximumOpen, maximumLength: ByteCount(Int64(maximumOpen))))
   private let checked = Mutex(
     RecentlyUsedCache<PictureKey, String>(
       maximumCount: maximumChecked, maximumLength: ByteCount(Int64(maximumChecked))))
+
+  /// The page as loops send it; nil for one that was not noted.
+  func openFile(_ number: Int, of package: SHA256Digest) -> OpenFile? {
+    open.withLock { $0.value(for: PageKey(package: package, number: number)) }
+  }
+
+  /// Notes a page that was found to be right, for ``openFile(_:of:)``.
+  func note(_ file: OpenFile, as number: Int, of package: SHA256Digest) {
+    open.withLock { $0.insert(file, for: PageKey(package: package, number: number), length: ByteCount(1)) }
+  }
 
   /// The pages of a package that was looked into before; nil otherwise.
   func known(_ digest: SHA256Digest) -> PackagePages? { pages.withLock { $0.value(for: digest) } }

@@ -15,7 +15,7 @@ package import HTTPServer
 ///
 ///     let handler = ContentHandler(
 ///       packages: packages, verifier: verifier, meters: meters, timer: SystemMonotonicClock(),
-///       metrics: InlineMetrics(includedIn: routeMetrics))
+///       metrics: InlineMetrics(of: ContentRoutes.pattern, includedIn: routeMetrics))
 ///     let server = HTTPServer(configuration: configuration, inline: handler, handler: router)
 package struct ContentHandler: InlineHandler {
   private static let pathLength = 12 + 64
@@ -110,7 +110,7 @@ package struct ContentHandler: InlineHandler {
     response.start(decision.status)
     let lines = package.lines(decision.fields)
     response.append(lines: lines.span)
-    if verifier.settings.allowsOrigins { appendOriginFields(head: head, bytes: bytes, response: &response) }
+    if verifier.settings.allowsOrigins { response.append(origins, head: head, bytes: bytes) }
     switch decision {
     case .whole:
       response.finish(file: package.file, range: 0..<package.length, meter: meter)
@@ -142,7 +142,7 @@ package struct ContentHandler: InlineHandler {
     response.start(prepared.status)
     response.append(lines: prepared.lines.span)
     response.appendRequestIdentifier(name: "X-Request-Id")
-    if verifier.settings.allowsOrigins { appendOriginFields(head: head, bytes: bytes, response: &response) }
+    if verifier.settings.allowsOrigins { response.append(origins, head: head, bytes: bytes) }
     response.finish(
       bytes: prepared.beforeIdentifier.span, requestIdentifierThen: prepared.afterIdentifier.span)
     ownMetrics.count(refusal)
@@ -169,15 +169,8 @@ package struct ContentHandler: InlineHandler {
     response.client = proxies.client(of: response.peer, head: head, bytes: bytes)
   }
 
-  /// Adds what the browser needs whose page asks.
-  private func appendOriginFields(
-    head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
-  ) {
-    let policy = tickets.settings(of: verifier.settings, generation: verifier.generation).origins
-    let origin = head.values(of: "origin", in: bytes).first
-    // An origin is written only if it is one of those that were configured.
-    let lines = Array(policy.fields(for: origin).map { "\($0.name): \($0.value)\r\n" }.joined().utf8)
-    response.append(lines: lines.span)
+  private var origins: CrossOriginPolicy {
+    tickets.settings(of: verifier.settings, generation: verifier.generation).origins
   }
 
   private enum Verification {

@@ -84,10 +84,10 @@ extension RangeDecision {
   /// Several ranges of a file, and any of a deflated one, are answered with the whole.
   fileprivate init(on request: HTTPRequest, entityTag: String, of file: PackedFile) {
     self.init(on: request, entityTag: entityTag, length: file.length.rawValue)
+    self = inOnePart
     switch self {
-    case .parts: self = .whole
     case .part, .unsatisfiable: if file.method == .deflated { self = .whole }
-    case .whole, .notModified, .preconditionFailed: break
+    case .whole, .parts, .notModified, .preconditionFailed: break
     }
   }
 }

@@ -2,11 +2,11 @@ package import Monitoring
 import PullboxAPI
 import Synchronization
 
-/// The requests for content that the loops answered themselves. Each loop counts for itself, with a load and a
+/// The requests of one route that the loops answered themselves. Each loop counts for itself, with a load and a
 /// store; the sums belong to the metric of all requests (``RouteMetrics``).
 package final class InlineMetrics: Sendable {
   /// The counts of one loop. Only the loop's thread adds to them.
-  final class Loop: Sendable {
+  package final class Loop: Sendable {
     fileprivate let whole = Atomic<Int>(0)
     fileprivate let part = Atomic<Int>(0)
     fileprivate let notModified = Atomic<Int>(0)
@@ -19,12 +19,12 @@ package final class InlineMetrics: Sendable {
       let value = Atomic<Int>(0)
     }
 
-    package func count(_ refusal: ContentRefusal) {
+    func count(_ refusal: ContentRefusal) {
       Self.increment(refused[refusal.rawValue].value)
     }
 
     @inline(__always)
-    package func count(_ decision: RangeDecision) {
+    func count(_ decision: RangeDecision) {
       switch decision {
       case .whole: Self.increment(whole)
       case .part: Self.increment(part)
@@ -43,13 +43,15 @@ package final class InlineMetrics: Sendable {
   }
 
   private let loops = Mutex<[Loop]>([])
+  private let route: String
 
-  /// Its counts are part of `requests` from now on.
-  package init(includedIn requests: RouteMetrics) {
+  /// Its counts are part of `requests` from now on, under the route's pattern.
+  package init(of route: String, includedIn requests: RouteMetrics) {
+    self.route = route
     requests.include({ self.totals }, refusals: { self.refusals })
   }
 
-  func makeLoop() -> Loop {
+  package func makeLoop() -> Loop {
     let loop = Loop()
     loops.withLock { $0.append(loop) }
     return loop
@@ -61,7 +63,7 @@ package final class InlineMetrics: Sendable {
     return ContentRefusal.allCases.reduce(into: [:]) { sums, refusal in
       let count = loops.reduce(0) { $0 + $1.refused[refusal.rawValue].value.load(ordering: .relaxed) }
       guard count > 0 else { return }
-      sums[RouteMetrics.Refusal(route: ContentRoutes.pattern, code: refusal.code.text)] = count
+      sums[RouteMetrics.Refusal(route: route, code: refusal.code.text)] = count
     }
   }
 
@@ -79,7 +81,7 @@ package final class InlineMetrics: Sendable {
       (refusal.code.status, sum { $0.refused[refusal.rawValue].value.load(ordering: .relaxed) })
     }
     return (totals + refusals).filter { $0.1 > 0 }.reduce(into: [:]) { totals, sum in
-      totals[RouteMetrics.Key(route: ContentRoutes.pattern, status: sum.0), default: 0] += sum.1
+      totals[RouteMetrics.Key(route: route, status: sum.0), default: 0] += sum.1
     }
   }
 }

@@ -47,13 +47,18 @@ enum RangeDecision: Hashable, Sendable {
   /// request has no conditions, and then nothing but its range is looked at.
   @inline(__always)
   init(on head: borrowing RequestHead, bytes: Span<UInt8>, for package: OpenPackage) {
-    let range = RangeSet.requested(head: head, bytes: bytes, length: package.length)
+    self.init(on: head, bytes: bytes, entityTag: package.entityTagBytes, length: package.length)
+  }
+
+  /// The same for content that is `length` bytes long. `entityTag` is its `ETag`, with quotes.
+  @inline(__always)
+  init(on head: borrowing RequestHead, bytes: Span<UInt8>, entityTag: [UInt8], length: Int64) {
+    let range = RangeSet.requested(head: head, bytes: bytes, length: length)
     guard head.hasConditions else {
       self.init(.proceed, range)
       return
     }
-    let tag = package.entityTagBytes
-    self.init(Preconditions(head: head, bytes: bytes, entityTag: tag.span).verdict, range)
+    self.init(Preconditions(head: head, bytes: bytes, entityTag: entityTag.span).verdict, range)
   }
 
   package var status: HTTPStatus {

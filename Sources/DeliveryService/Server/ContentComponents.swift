@@ -80,6 +80,6 @@ struct ContentComponents: Sendable {
   func handler(_ metrics: ServiceMetrics) -> ContentHandler {
     ContentHandler(
       packages: packages, verifier: verifier, meters: meters, timer: infrastructure.timer,
-      metrics: InlineMetrics(includedIn: metrics.routes))
+      metrics: InlineMetrics(of: ContentRoutes.pattern, includedIn: metrics.routes))
   }
 }

@@ -83,7 +83,7 @@ extension DeliveryComponents {
   }
 
   /// Answers on the loops.
-  func contentHandler(_ metrics: ServiceMetrics) -> ContentHandler {
-    content.handler(metrics)
+  func loopHandler(_ metrics: ServiceMetrics) -> LoopHandler {
+    LoopHandler(content: content.handler(metrics), pages: readers.pageHandler(metrics))
   }
 }

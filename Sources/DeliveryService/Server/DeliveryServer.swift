@@ -150,7 +150,7 @@ public final class DeliveryServer: Service {
     let console = configuration.console == .off ? nil : components.console(over: routes, metrics)
     self.console = console
     let server = HTTPServer(
-      configuration: http, inline: components.contentHandler(metrics),
+      configuration: http, inline: components.loopHandler(metrics),
       handler: components.handler(
         of: routes.filtered { !isSeparate || !$0.isManagement }, metrics,
         console: configuration.console == .everywhere ? console : nil))

@@ -2,6 +2,7 @@ import CatalogFeeds
 import ContentDelivery
 import ContentGrants
 import ContentPublishing
+import Monitoring
 import RouteAccess
 import ServiceRuntime
 
@@ -45,6 +46,12 @@ struct ReaderComponents: Sendable {
     await bodies.run(timer: infrastructure.timer) { error in
       log.warning("readers' keys could not be looked at", ["error": LogValue(error)])
     }
+  }
+
+  /// Answers pages on the loops.
+  func pageHandler(_ metrics: ServiceMetrics) -> PageHandler {
+    PageHandler(
+      of: feeds, metrics: InlineMetrics(of: PageHandler.pattern, includedIn: metrics.routes))
   }
 
   /// Adds what lies below `/opds`, the page of the shop, the readers' keys, and what operators see and end of them.

@@ -102,6 +102,63 @@ struct CatalogPageTests {
     }
   }
 
+  @Test("a page that was sent before is answered on the loop, in every field as it is off the loop")
+  func loop() async throws {
+    try await Self.runFolder { shop in
+      let key = try await shop.add()
+      _ = try await shop.send(Self.path("0"), as: key)
+      let tag = "\"\(SHA256Digest.of(Self.pages[0]))\""
+      let requests: [(String, [(String, String)])] = [
+        ("GET", []), ("HEAD", []), ("GET", [("Range", "bytes=10-19")]), ("GET", [("Range", "bytes=-5")]),
+        ("GET", [("Range", "bytes=99999999-")]), ("GET", [("Range", "bytes=0-1,5000-5001")]),
+        ("GET", [("If-None-Match", tag)]), ("GET", [("If-Match", "\"a\"")]),
+        ("GET", [("Range", "bytes=0-1"), ("If-Range", tag)]),
+        ("GET", [("Range", "bytes=0-1"), ("If-Range", "\"a\"")]),
+      ]
+      for (method, headers) in requests {
+        let here = try await shop.send(method, Self.path("0"), as: key, headers: headers)
+        // A query is read off the loops alone.
+        let there = try await shop.send(method, Self.path("0?locale=en"), as: key, headers: headers)
+        #expect(here.status == there.status && here.body == there.body, "\(method) \(headers)")
+        for name in [
+          "Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Length", "Content-Range",
+          "Content-Security-Policy", "Content-Type", "ETag", "Vary", "X-Content-Type-Options",
+        ] {
+          #expect(here.headers[name] == there.headers[name], "\(method) \(headers): \(name)")
+        }
+        #expect(here.headers["X-Request-Id"] != nil)
+      }
+      let page = try await shop.server.client.send(
+        ClientRequest(method: "GET", url: shop.server.api.url("/metrics")))
+      let lines = String(decoding: page.body, as: UTF8.self).split(separator: "\n")
+        .filter { $0.contains("route=\"/opds/pages/{id}/{version}/{n}\"") }
+      func sum(_ name: String) -> Int {
+        lines.filter { $0.hasPrefix(name + "{") }.compactMap { Int($0.split(separator: " ").last ?? "") }
+          .reduce(0, +)
+      }
+      let all = sum("pullbox_http_requests_total")
+      #expect(all == 1 + 2 * requests.count)
+      #expect(sum("pullbox_http_request_duration_seconds_count") < all, "no loop has answered")
+    }
+  }
+
+  @Test(
+    "a page that is spelled in another way, has no such number, or is asked for by another key is not answered from what is remembered"
+  )
+  func loopRefusals() async throws {
+    try await Self.runFolder { shop in
+      let key = try await shop.add()
+      #expect(try await shop.send(Self.path("0"), as: key).status == 200)
+      for page in ["00", "3", "-1", "0/", "", "99999999999999999999", "0x"] {
+        #expect(try await shop.send(Self.path(page), as: key).status == 404, "\(page)")
+      }
+      #expect(try await shop.send(Self.path("%30"), as: key).status == 200)
+      #expect(try await shop.send(Self.path("0")).status == 401)
+      let wrong = [("Authorization", "Basic " + Base64.encode(Array("a:b".utf8)))]
+      #expect(try await shop.send(Self.path("0"), headers: wrong).status == 401)
+    }
+  }
+
   @Test("a page of a folder that is a drawing counts as a page, as one of an archive does, and is a download")
   func drawing() async throws {
     let drawing = Array("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>".utf8)
