@@ -45,7 +45,8 @@ enum BusContract {
       .init("ErrorDetail", "s"), .init("Cause", "s"), .init("ContentPath", "s"), .init("Priority", "i"),
       .init("Created", "x"), .init("NotBefore", "x"), .init("SpaceNeeded", "t"), .init("SpaceFree", "t"),
       .init("Title", "s"), .init("StalledSince", "x"), .init("Urgency", "s"), .init("WantedBy", "x"),
-      .init("Section", "s"), .init("Session", "s"),
+      .init("Section", "s"), .init("Session", "s"), .init("Condition", "s"), .init("ConditionSource", "s"),
+      .init("ConditionDevice", "s"), .init("ConditionSince", "x"), .init("Ignored", "as"),
     ])
 
   /// A transaction.
@@ -54,7 +55,7 @@ enum BusContract {
     properties: [
       .init("Id", "s"), .init("Product", "s"), .init("State", "s"), .init("Step", "s"), .init("Reason", "s"),
       .init("Error", "s"), .init("ErrorDetail", "s"), .init("Cause", "s"), .init("Downloads", "ao"),
-      .init("NotBefore", "x"), .init("Title", "s"), .init("Session", "s"),
+      .init("NotBefore", "x"), .init("Title", "s"), .init("Session", "s"), .init("Revoked", "x"),
     ])
 
   /// A product of the library, as the version of it that is read.
@@ -68,7 +69,7 @@ enum BusContract {
       .init("Length", "t"), .init("PlacedAt", "x"), .init("Title", "s"), .init("ProductTitle", "s"),
       .init("Cover", "s"), .init("State", "s"), .init("LengthOnDisk", "t"), .init("LastOpened", "x"),
       .init("Pinned", "b"), .init("RolledBack", "b"), .init("Owned", "b"), .init("Because", "s"),
-      .init("Until", "x"), .init("OwnedAsOf", "x"),
+      .init("Until", "x"), .init("OwnedAsOf", "x"), .init("Left", "b"), .init("Withdrawn", "b"),
     ])
 
   /// All of them.

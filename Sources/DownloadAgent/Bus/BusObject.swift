@@ -71,6 +71,11 @@ struct BusObject: Hashable {
       "WantedBy": .int64(download.wantedBy.map(Int64.init) ?? -1),
       "Section": .string(download.section?.description ?? ""),
       "Session": .string(download.session?.description ?? ""),
+      "Condition": .string(download.condition?.name.rawValue ?? ""),
+      "ConditionSource": .string(download.condition?.source ?? ""),
+      "ConditionDevice": .string(download.condition?.device ?? ""),
+      "ConditionSince": .time(download.condition?.since),
+      "Ignored": .strings((download.ignored ?? []).map(\.name.rawValue)),
     ]
   }
 
@@ -89,7 +94,7 @@ struct BusObject: Hashable {
         transaction.downloads.compactMap { Self.downloads.appending(identifier: $0.description) }
           .map { .path($0) }),
       "NotBefore": .time(transaction.notBefore), "Title": .string(transaction.title ?? ""),
-      "Session": .string(transaction.session?.description ?? ""),
+      "Session": .string(transaction.session?.description ?? ""), "Revoked": .time(transaction.revoked),
     ]
   }
 
@@ -107,6 +112,7 @@ struct BusObject: Hashable {
       "LastOpened": .time(item.lastOpened), "Pinned": .boolean(item.pinned ?? false),
       "RolledBack": .boolean(item.rolledBack ?? false), "Owned": .boolean(item.owned ?? false),
       "Because": .string(item.because ?? ""), "Until": .time(item.until), "OwnedAsOf": .time(item.ownedAsOf),
+      "Left": .boolean(item.left ?? false), "Withdrawn": .boolean(item.withdrawn ?? false),
     ]
   }
 

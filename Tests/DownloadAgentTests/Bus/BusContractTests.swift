@@ -48,6 +48,14 @@ struct BusContractTests {
       let types = Dictionary(uniqueKeysWithValues: interface.properties.map { ($0.name, $0.type) })
       #expect(object.properties.mapValues(\.type) == types)
     }
+    // The members of a member have names of their own.
+    let names = ["space": "SpaceNeeded"]
+    for (document, object) in zip([try Self.download(), transaction, item] as [Any], objects) {
+      for member in Mirror(reflecting: document).children.compactMap(\.label) {
+        let name = names[member] ?? member.prefix(1).uppercased() + member.dropFirst()
+        #expect(object.properties[name] != nil, "\(object.interface) has no \(name)")
+      }
+    }
     #expect(
       objects.map(\.path) == [
         "/com/pullbox/Agent1/downloads/_300ff", "/com/pullbox/Agent1/transactions/_32000000000000001",
