@@ -1,5 +1,7 @@
 import Commerce
+import CoreTypes
 import Foundation
+import ServiceRuntime
 import Synchronization
 
 /// Writes prices for people: by the rules of the territory that they are for, whatever language its reader has chosen.
@@ -13,6 +15,24 @@ enum PriceText {
   /// Never rounded: an amount with more decimals than people write in that currency (`199.50 RSD`) has all of its own, since that is
   /// what is paid.
   static func formatted(_ amount: Decimal, currency: String, locale: String) -> String {
+    let key = Written(amount: amount, currency: currency, locale: locale)
+    if let known = written.withLock({ $0.value(for: key) }) { return known }
+    let text = text(of: amount, currency: currency, locale: locale)
+    written.withLock { $0.insert(text, for: key, length: ByteCount(1)) }
+    return text
+  }
+
+  private struct Written: Hashable, Sendable {
+    var amount: Decimal
+    var currency: String
+    var locale: String
+  }
+
+  /// The prices that were written last: a shop has few, and a page of it writes a hundred.
+  private static let written = Mutex(
+    RecentlyUsedCache<Written, String>(maximumCount: 4096, maximumLength: ByteCount(4096)))
+
+  private static func text(of amount: Decimal, currency: String, locale: String) -> String {
     let style = Decimal.FormatStyle.Currency(code: currency, locale: Locale(identifier: locale))
     let customary = customaryDecimals(of: currency)
     guard rounded(amount, to: customary) != amount else { return amount.formatted(style) }

@@ -7,8 +7,8 @@ import PullboxAPI
 /// Chooses the texts of one locale and the price of one territory. Pure; docs/catalogue.md ("Prices") has the
 /// rules.
 package struct ProductLocalizer: Sendable {
-  /// A BCP 47 tag as the client wrote it; nil for the product's first.
-  var locale: String?
+  /// A BCP 47 tag in small letters, with the language that it begins with; nil for the product's first.
+  private let wanted: (tag: String, language: Substring)?
   /// Nil for the product's first.
   var territory: Territory?
   /// Since when its reader has subscribed without a gap: then the prices of that time hold where they were preserved. Nil for a
@@ -21,7 +21,10 @@ package struct ProductLocalizer: Sendable {
     locale: String? = nil, territory: Territory? = nil, subscribedSince: Timestamp? = nil,
     priceLocales: [Territory: String] = [:]
   ) {
-    self.locale = locale
+    wanted = locale.map { locale in
+      let tag = locale.lowercased().replacing("_", with: "-")
+      return (tag, Self.language(of: tag))
+    }
     self.territory = territory
     self.subscribedSince = subscribedSince
     self.priceLocales = priceLocales
@@ -32,7 +35,7 @@ package struct ProductLocalizer: Sendable {
     of product: Product, at prices: ProductPrices? = nil, released: ReleasedContent?, showsPrice: Bool = true
   ) -> ProductListing {
     let prices = prices ?? ProductPrices(of: product, tier: [:])
-    let texts = localization(of: product)
+    let texts = self.texts(among: product.localizations)
     return ProductListing(
       id: product.id, type: product.type,
       title: texts?.title.removingInvisibleFormatting ?? product.id.description,
@@ -42,17 +45,23 @@ package struct ProductLocalizer: Sendable {
       terms: texts?.terms, privacyURL: product.privacyURL, availableUntil: product.availableUntil)
   }
 
-  /// The asked locale, else another region of its language, else English, else the first by tag.
-  private func localization(of product: Product) -> Product.Localization? {
-    let tags = product.localizations.keys.sorted()
-    func language(_ tag: String) -> Substring { tag.prefix { $0 != "-" && $0 != "_" } }
-    let wanted = locale.map { $0.replacingOccurrences(of: "_", with: "-") }
-    let tag =
-      tags.first { $0.lowercased() == wanted?.lowercased() }
-      ?? tags.first { wanted.map(language)?.lowercased() == language($0).lowercased() }
-      ?? tags.first { language($0) == "en" } ?? tags.first
-    return tag.flatMap { product.localizations[$0] }
+  /// The asked locale, else another region of its language, else English, else the first by tag; nil without texts.
+  func texts(among localizations: [String: Product.Localization]) -> Product.Localization? {
+    localizations.min { left, right in
+      (rank(of: left.key), left.key) < (rank(of: right.key), right.key)
+    }?.value
   }
+
+  private func rank(of tag: String) -> Int {
+    if let wanted {
+      let small = tag.lowercased()
+      if small == wanted.tag { return 0 }
+      if Self.language(of: small) == wanted.language { return 1 }
+    }
+    return Self.language(of: tag) == "en" ? 2 : 3
+  }
+
+  private static func language(of tag: String) -> Substring { tag.prefix { $0 != "-" && $0 != "_" } }
 
   /// No price for a product without prices, and where it is not sold in the asked territory. It is written by the rules of
   /// its own territory, whatever language the texts are in.

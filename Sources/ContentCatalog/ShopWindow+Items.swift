@@ -42,10 +42,8 @@ extension ShopWindow {
 
   /// The publication's title and description, whatever is for sale of it; its identifier where it was not described.
   package func texts(ofPublication id: ProductIdentifier) -> (title: String, description: String) {
-    let described = catalog.described[id]?.localizations ?? [:]
-    let listing = localizer.listing(
-      of: Product(id: id, type: .nonConsumable, localizations: described), released: nil)
-    return (listing.title, listing.description)
+    let texts = localizer.texts(among: catalog.described[id]?.localizations ?? [:])
+    return (texts?.title.removingInvisibleFormatting ?? id.description, texts?.description ?? "")
   }
 
   /// The territory whose prices are shown; nil where none was named.

@@ -114,10 +114,9 @@ extension CatalogFeedRoutes {
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     let since = infrastructure.settings.value.pricesSince
     var basis = CatalogBasis(snapshot, at: now, pricesSince: since)
-    let isCompressed = key == nil || ConditionalJSON.acceptsGzip(request)
+    let isCompressed = ConditionalJSON.acceptsGzip(request)
     let cache = key == nil ? documents : readerDocuments
-    let reader = key.map { "\($0.name) \(isCompressed) " } ?? ""
-    let address = "\(reader)\(form.rawValue) \(base) \(request.rawTarget)"
+    let address = "\(key?.name ?? "") \(isCompressed) \(form.rawValue) \(base) \(request.rawTarget)"
     let composer: FeedComposer
     if let key {
       composer = try await self.composer(for: ask, of: snapshot, at: now, key)
