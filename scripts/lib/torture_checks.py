@@ -1,0 +1,411 @@
+"""What must hold, looked at from outside: the stores' records, the server's, the devices' disks, and what relays have passed on."""
+
+import collections
+import http.client
+import json
+import os
+import sqlite3
+import time
+
+from node_clients import RETRIED, ask
+from node_engines import Failure
+from torture_acts import MAGAZINE
+from torture_disk import Hashes, faults_of_content, left_over, look_at_library, look_at_shelf
+from torture_model import EDGE, Model, sales_of
+from torture_system import OWNERS, POLL_SECONDS, TICKET_SECONDS
+
+# So long without a fault everything that was paid has come to its end.
+SETTLED_SECONDS = 100
+# What a body may go on after its right has ended: a poll, the store's answer, and what is in the buffers of a busy machine.
+REVOKED_SECONDS = POLL_SECONDS + 4
+# A period that is over and opened nothing is finished when its device asks the next time, or at the hourly look: an hour is too long here.
+PERIOD_SECONDS = 20
+# What a device moves out of sight within a minute, with some seconds of a busy machine.
+MOVED_SECONDS = 75
+RESIDENT_MEBIBYTES, DESCRIPTORS = 256, 96
+TICKETS = 12
+# So long the server believes an answer about a token that it is shown again.
+VERDICT_SECONDS = 300
+
+# What must find no row while nothing is asked for.
+RULES = {
+    "the counters of grants differ from the rows": """
+      SELECT name AS a, value AS b FROM counters WHERE name LIKE 'grants %' AND value <> (SELECT count(*) FROM grants
+        WHERE 'grants ' || environment || ' ' || state = counters.name)""",
+    "there are grants that no counter counts": """
+      SELECT environment AS a, state AS b FROM grants WHERE NOT EXISTS (SELECT 1 FROM counters
+        WHERE name = 'grants ' || environment || ' ' || state)""",
+    "the counters of calls differ from the rows": """
+      SELECT store AS a, kind AS b FROM outbox_counts WHERE waiting <> (SELECT count(*) FROM outbox WHERE outbox.store = outbox_counts.store
+        AND outbox.kind = outbox_counts.kind AND state = 'waiting') OR parked <> (SELECT count(*) FROM outbox
+        WHERE outbox.store = outbox_counts.store AND outbox.kind = outbox_counts.kind AND state = 'parked')""",
+    "a transaction has several calls that end it": """
+      SELECT store AS a, subject AS b FROM outbox WHERE kind IN ('finish', 'acknowledge', 'consume')
+      GROUP BY store, environment, subject HAVING count(*) > 1""",
+    "a grant is there twice": """
+      SELECT device AS a, product AS b FROM grants GROUP BY store, environment, transaction_id, device, product, version HAVING count(*) > 1""",
+    "a history does not end with the grant's state": """
+      SELECT number AS a, grants.state AS b FROM grants WHERE split_state <> (SELECT state FROM grant_events WHERE grant_number = number
+        ORDER BY id DESC LIMIT 1)""",
+    "a purchase is finished that no device has": """
+      SELECT outbox.store AS a, subject AS b FROM outbox JOIN obligations ON obligations.store = outbox.store
+        AND obligations.environment = outbox.environment AND obligations.transaction_id = subject JOIN transactions ON transactions.store = outbox.store
+        AND transactions.environment = outbox.environment AND transactions.transaction_id = subject
+        AND transactions.product = obligations.product
+      WHERE done IS NOT NULL AND NOT EXISTS (SELECT 1 FROM grants JOIN transactions AS first ON first.store = grants.store
+        AND first.environment = grants.environment AND first.transaction_id = grants.transaction_id
+        WHERE first.store = outbox.store AND first.original_id = transactions.original_id AND grants.product = obligations.product
+        AND grants.state LIKE '%finished')""",
+    "a run is over and neither ended nor died": """
+      SELECT id AS a, node AS b FROM runs WHERE ended IS NULL AND died IS NULL AND id < (SELECT max(id) FROM runs AS later
+        WHERE coalesce(later.node, 0) = coalesce(runs.node, 0))""",
+}
+
+
+class Checks:
+    def __init__(self, system, people, transcript):
+        self.system, self.people, self.transcript = system, people, transcript
+        self.history, self.model = people.history, Model(people.history, MAGAZINE)
+        self.hashes, self.counts = Hashes(), collections.Counter()
+        # By store and transaction: when the store says that it was finished.
+        self.finished = {}
+        # By ticket: whose it is, of which digest, and when it was seen first.
+        self.tickets = {}
+        self.fetched = collections.Counter()
+        # By owner and product: since when it is known that it is not owned.
+        self.denied = {}
+        self.flows = []
+
+    def violate(self, text):
+        self.transcript.violate(text)
+
+    def look(self, words):
+        self.counts[words] += 1
+
+    # While anything may run.
+
+    def quick(self):
+        self.see_flows()
+        for agent in self.system.agents.values():
+            self.see_library(agent)
+        self.see_finished()
+
+    def see_flows(self):
+        for name, relay in self.system.relays.items():
+            for flow in relay.taken():
+                self.flows.append((name, flow))
+                self.tickets.setdefault(flow.ticket, (name, flow.digest, flow.begun))
+
+    def see_library(self, agent):
+        """At any time: what readers see came there whole, in one step. What is just being replaced is looked at again."""
+        if not agent.library.exists():
+            return
+        for attempt in range(3):
+            try:
+                faults = look_at_library(agent.library, self.history, self.hashes)
+            except FileNotFoundError:
+                continue
+            if not faults:
+                self.look("libraries")
+                return
+            if attempt < 2:
+                # A version that is moved away or replaced is in pieces only while one looks.
+                time.sleep(0.2)
+        for fault in faults[:3]:
+            self.violate(f"4: the library of {agent.name} has what it must not: {fault}")
+
+    def see_finished(self):
+        """Once a store has finished a transaction, nobody finishes it again."""
+        for kind, store in self.system.stores.items():
+            for row in store.rows("SELECT id, finished FROM transactions WHERE finished IS NOT NULL"):
+                before = self.finished.setdefault((kind, row["id"]), row["finished"])
+                if before != row["finished"]:
+                    self.violate(f"6: {kind} finished {row['id']} at {before}, and again at {row['finished']}")
+
+    # When all is well again.
+
+    def unsettled(self):
+        """What has still to happen, in words."""
+        waits = []
+        now = int(time.time() * 1000)
+        for kind, store in self.system.stores.items():
+            for row in store.rows("SELECT id, product, type, expires FROM transactions WHERE state = 'purchased' AND finished IS NULL "
+                                  "AND revoked IS NULL" + (" AND id = original_id" if kind == "google" else "")):
+                # A token is that of the first sale: what was sold again by it is no purchase of its own.
+                if row["type"] != "auto-renewable-subscription" or row["expires"] + PERIOD_SECONDS * 1000 < now:
+                    waits.append(f"{kind} has not finished {row['id']} of {row['product']}")
+        for agent in self.system.agents.values():
+            for row in agent.rows("SELECT id, digest, phase, state, reason FROM content_jobs WHERE state <> 'failed'"):
+                waits.append(f"{agent.name} fetches {row['digest'][:12]}: {row['phase']} {row['state']} {row['reason']}")
+            for row in agent.rows("SELECT id, product, phase, state, reason FROM downloads WHERE state NOT IN ('finished', 'cancelled', 'failed')"):
+                waits.append(f"{agent.name} has {row['product']} to come: {row['phase']} {row['state']} {row['reason']}")
+        for row in self.system.rows("SELECT subject AS subject, kind AS kind, last_error AS error FROM outbox WHERE done IS NULL AND parked IS NULL "
+                                    "AND dropped IS NULL"):
+            waits.append(f"the server has still to {row['kind']} {row['subject']}: {row['error']}")
+        return waits
+
+    def settle(self):
+        """Waits until everything has come to its end; what was refused meanwhile is asked for again, as its reader would."""
+        begun, asked = time.monotonic(), 0.0
+        while waits := self.tolerant(self.unsettled):
+            now = time.monotonic()
+            if now - begun > SETTLED_SECONDS:
+                self.violate(f"2: after {SETTLED_SECONDS} s without a fault: {waits[0]} ({len(waits)} such)")
+                return
+            for one in self.system.programs:
+                if one.has_ended():
+                    raise Failure(f"{one.name} ended by itself with {one.process.returncode}: {one.tail()[-600:]}")
+            if now - asked > 1:
+                asked = now
+                self.people.resume()
+                self.transcript.note(f"waits: {'; '.join(waits[:4])}")
+            time.sleep(0.05)
+        self.look("ends")
+
+    @staticmethod
+    def tolerant(question):
+        """A database that is just being made has no tables yet."""
+        try:
+            return question()
+        except sqlite3.OperationalError as error:
+            return [repr(error)]
+
+    def calm(self):
+        self.settle()
+        if self.transcript.violations:
+            return
+        self.quick()
+        self.see_placed()
+        self.see_entitlements()
+        self.see_gina()
+        self.see_rights()
+        self.see_left_overs()
+        self.see_counts()
+        self.see_processes()
+
+    def see_placed(self):
+        """1: what a device has reported lies there; what a store has finished lies with whoever bought it."""
+        by_device = {agent.device: agent for agent in self.system.agents.values()}
+        for row in self.system.rows("SELECT device AS device, product AS product, version AS version, state AS state FROM grants "
+                                    "WHERE state = 'finished' OR state = 'completed' OR placed IS NOT NULL"):
+            agent = by_device.get(row["device"])
+            if agent and (fault := self.fault_of(agent, row["product"], row["version"])):
+                self.violate(f"1: {agent.name} reported {row['product']} {row['version']}: {fault}")
+            self.look("reports")
+        for row in self.system.stores["apple"].rows(
+                "SELECT id, product, device FROM transactions WHERE type = 'non-consumable' AND finished IS NOT NULL"):
+            agent = by_device.get(row["device"])
+            if agent is None:
+                continue
+            faults = [self.fault_of(agent, row["product"], version) for version, _ in self.history.of(row["product"])]
+            if all(faults):
+                self.violate(f"1: apple has finished {row['id']}, and {agent.name} has no version of {row['product']}: {faults[0]}")
+            self.look("finished transactions")
+
+        for row in self.system.stores["google"].rows("SELECT id, product FROM transactions WHERE finished IS NOT NULL AND revoked IS NULL"):
+            if str(row["id"]) not in self.people.gina.placed:
+                self.violate(f"1: google was told of the end of {row['id']}, and gina has not placed {row['product']}")
+            self.look("finished transactions")
+
+    def fault_of(self, agent, product, version):
+        known = self.history.versions.get((product, version))
+        if known is None:
+            return "it was never published"
+        for root in (agent.library, agent.library / ".withdrawn"):
+            if (root / product / version).is_dir():
+                return next(iter(faults_of_content(root / product / version, known["files"], self.hashes)), None)
+        return "it is not there"
+
+    def see_entitlements(self):
+        """5: what the server says that each customer owns, and what the model says of the same history."""
+        for agent in self.system.agents.values():
+            for attempt in range(3):
+                before = self.model.verdicts(sales_of(self.system.stores["apple"], agent.owner))
+                told = self.entitlements(agent)
+                after = self.model.verdicts(sales_of(self.system.stores["apple"], agent.owner))
+                if told is not None and before == after:
+                    break
+            else:
+                self.violate(f"5: the entitlements of {agent.name} are not told while all is well")
+                continue
+            self.compare(agent, told, before)
+
+    def entitlements(self, agent):
+        """By product: the rules and the versions that are told; nil where the server says that it cannot know now."""
+        receipt = agent.store.call("GET", f"/store/v1/receipt?device={agent.device}", token=agent.account["token"])["receipt"]
+        answer = ask(self.system.node_port(), "POST", "/v1/entitlements", {
+            "store": "apple", "receipt": receipt, "device": {"id": agent.device}})
+        if answer.status in RETRIED:
+            return None
+        if answer.status != 200:
+            raise Failure(f"5: the entitlements of {agent.name} are answered {answer.status} {answer.body[:300]}")
+        told = {}
+        for one in json.loads(answer.body)["products"]:
+            rules, versions = told.setdefault(one["product"], (set(), set()))
+            rules.add(one["because"])
+            versions.add(one["version"])
+        return told
+
+    def compare(self, agent, told, verdicts):
+        moment = time.time()
+        for product, verdict in verdicts.items():
+            version = self.model.offered(product, agent.device)
+            rules, versions = told.get(product, (set(), set()))
+            if verdict.uncertain:
+                self.look("entitlements too close to judge")
+                continue
+            self.look("entitlements")
+            is_told, is_owned = bool(rules), verdict.is_owned and version is not None
+            if is_told != is_owned:
+                self.violate(f"5: {agent.name} {'is' if is_told else 'is not'} told to own {product} ({sorted(rules)}), and the model says "
+                             f"{sorted(verdict.because)}, offered {version}")
+            elif is_owned and not rules <= verdict.because | {"granted-before"}:
+                self.violate(f"5: {agent.name} owns {product} because of {sorted(rules)}, and the model says {sorted(verdict.because)}")
+            elif is_owned and versions != {version}:
+                self.violate(f"5: {agent.name} is offered {sorted(versions)} of {product}, and the model says {version}")
+            if not verdict.is_owned:
+                self.denied.setdefault((agent.owner, product), moment)
+            else:
+                self.denied.pop((agent.owner, product), None)
+
+    def see_gina(self):
+        """The same of purchases that are shown by tokens, one by one: a token alone names no account."""
+        if time.time() - self.system.relays["google"].lost < VERDICT_SECONDS:
+            # The server believes what it heard of a token for so long, and what it was to hear since was lost.
+            return
+        sales = [sale for sale in sales_of(self.system.stores["google"], "gina") if sale.id in self.people.gina.placed]
+        for sale in sales[-12:]:
+            answer = ask(self.system.node_port(), "GET", f"/v1/operator/explain?product={sale.product}&transaction={self.order(sale.id)}&store=google",
+                         None, self.system.key)
+            if answer.status == 404:
+                # The server of a backup has not seen it.
+                continue
+            allowed = json.loads(answer.body)["allowed"]
+            others = [one for one in sales if one.product == sale.product and one.revoked is None]
+            self.look("entitlements by token")
+            if sale.revoked is None and not allowed or allowed and not others:
+                self.violate(f"5: of gina's {sale.id} of {sale.product} the server says {answer.body[:300]}, and the store has {sale}")
+
+    @staticmethod
+    def order(identifier):
+        """Google's name of an order, which the sandbox store makes of a transaction."""
+        return "GPA." + "-".join(identifier[place:place + 4] for place in range(0, len(identifier), 4))
+
+    def see_rights(self):
+        """3: a ticket opens its content as long as it is good, and while its owner has a right to it; and nothing was sent to who had none."""
+        products = collections.defaultdict(set)
+        for row in self.system.rows("SELECT product AS product, lower(hex(digest)) AS digest FROM versions"):
+            products[row["digest"]].add(row["product"])
+        now = time.time()
+        newest = sorted(self.tickets.items(), key=lambda pair: pair[1][2])[-TICKETS:]
+        for ticket, (name, digest, seen) in newest:
+            status = self.open(digest, ticket)
+            if status is None:
+                continue
+            self.look("tickets")
+            if status in (200, 206) and now - seen > TICKET_SECONDS + 1:
+                self.violate(f"3: a ticket of {name} that was used {now - seen:.1f} s ago still opens {digest[:12]}; it is good for {TICKET_SECONDS} s")
+            denied = [self.denied.get((OWNERS.get(name), product)) for product in products[digest]]
+            if status in (200, 206) and denied and all(denied):
+                self.violate(f"3: a ticket of {name} opens {digest[:12]} of {sorted(products[digest])}, which is not owned")
+        for ticket in [ticket for ticket, (_, _, seen) in self.tickets.items() if now - seen > 3 * TICKET_SECONDS]:
+            del self.tickets[ticket]
+        self.see_sent(products)
+
+    def open(self, digest, ticket):
+        try:
+            return ask(self.system.node_port(), "GET", f"/v1/content/{digest}", None, ticket, {"Range": "bytes=0-0"}).status
+        except (OSError, http.client.HTTPException):
+            return None
+
+    def see_sent(self, products):
+        """Bytes that went to a customer from some seconds after it was known that nothing of the digest is owned, as long as that stayed so."""
+        for name, flow in self.flows:
+            self.fetched["bytes"] += flow.sent
+            owner = OWNERS.get(name)
+            since = [self.denied.get((owner, product)) for product in products[flow.digest]]
+            if not owner or not since or not all(since) or flow.sent == 0:
+                continue
+            moment = max(since)
+            if flow.begun > moment and not self.was_owned_since(owner, moment):
+                self.violate(f"3: {name} was sent {flow.sent} bytes of {flow.digest[:12]} ({sorted(products[flow.digest])}), "
+                             f"{flow.begun - moment:.1f} s after it was known that none of it is owned")
+        self.look("answers with content")
+        self.flows = []
+
+    def was_owned_since(self, owner, moment):
+        """Whether anything was bought or given back since, which may have given a right for a while."""
+        return any(max(sale.purchased, sale.revoked or 0) > moment * 1000 - EDGE for sale in sales_of(self.system.stores["apple"], owner))
+
+    def see_left_overs(self):
+        """4: nothing is left that nothing owns."""
+        for agent in self.system.agents.values():
+            for fault in left_over(agent)[:3]:
+                self.violate(f"4: {agent.name} has {fault}, which nothing owns")
+        if not self.system.objects:
+            for fault in look_at_shelf(self.system.nodes[0].state, self.system.rows, self.hashes)[:3]:
+                self.violate(f"4: the server has {fault}")
+        self.look("left-overs")
+
+    def see_counts(self):
+        """6: counts, metrics and reports are those of the rows."""
+        for text, statement in RULES.items():
+            statement = statement.replace("split_state", "CASE WHEN grants.state LIKE '%/%' THEN "
+                                          "substr(grants.state, 1, strpos(grants.state, '/') - 1) ELSE grants.state END" if self.system.database else
+                                          "CASE WHEN grants.state LIKE '%/%' THEN substr(grants.state, 1, instr(grants.state, '/') - 1) "
+                                          "ELSE grants.state END")
+            if found := self.system.rows(statement):
+                self.violate(f"6: {text}: {[tuple(row) for row in found[:3]]}")
+        self.look("rules of counts")
+        self.see_metrics()
+        self.see_report()
+
+    def grants_by_state(self):
+        counts = collections.Counter()
+        for row in self.system.rows("SELECT state AS state, environment AS environment, count(*) AS n FROM grants GROUP BY state, environment"):
+            # One that was revoked remembers what it was.
+            counts[f'state="{row["state"].partition("/")[0]}",environment="{row["environment"]}"'] += int(row["n"])
+        return counts
+
+    def see_metrics(self):
+        """Read between two looks at the rows that are the same: a correction may be on its way to a device at any time."""
+        for attempt in range(20):
+            before = self.grants_by_state()
+            page = ask(self.system.node_port(), "GET", "/metrics", None, self.system.key).body.decode()
+            if before == self.grants_by_state():
+                break
+        else:
+            return
+        told = {line.split("{")[1].split("}")[0]: float(line.split()[-1]) for line in page.splitlines() if line.startswith("pullbox_grants{")}
+        if {name: count for name, count in told.items() if count} != dict(before):
+            self.violate(f"6: the metrics of grants are {told}, and the rows {dict(before)}")
+        self.look("pages of metrics")
+
+    def see_report(self):
+        units, refunds = collections.Counter(), collections.Counter()
+        for row in self.system.operator("GET", "/v1/operator/reports")["rows"]:
+            units[row["store"], row["product"]] += row["units"]
+            refunds[row["store"], row["product"]] += row["refunds"]
+        sold, back = collections.Counter(), collections.Counter()
+        for kind, store in self.system.stores.items():
+            for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased' AND price IS NOT NULL"):
+                sold[kind, row["product"]] += 1
+                back[kind, row["product"]] += row["revoked"] is not None
+        for key in units:
+            if units[key] > sold[key] or refunds[key] > back[key]:
+                self.violate(f"6: the report has {units[key]} units and {refunds[key]} refunds of {key}, and its store sold {sold[key]} and "
+                             f"gave back {back[key]}")
+        self.look("reports of sales")
+
+    def see_processes(self):
+        """7: memory and descriptors of each process."""
+        for one in self.system.programs:
+            place = f"/proc/{one.process.pid}"
+            with open(f"{place}/status") as file:
+                resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+            self.fetched[f"{one.name} KiB"] = max(self.fetched[f"{one.name} KiB"], resident)
+            if resident > RESIDENT_MEBIBYTES << 10:
+                self.violate(f"7: {one.name} takes {resident >> 10} MiB of memory")
+            if (count := len(os.listdir(f"{place}/fd"))) > DESCRIPTORS:
+                self.violate(f"7: {one.name} has {count} files open")
+        self.look("processes")

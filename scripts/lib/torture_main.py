@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Runs the programs as a system while everything goes wrong that an adversary can think of: scripts/torture says how."""
+
+import argparse
+import collections
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from node_clients import Transcript
+from node_cluster import end_in_order, why_not
+from node_engines import Failure
+from node_faults import SmallDisk, WallClock
+from torture_acts import People
+from torture_adversary import Adversary, pause
+from torture_checks import Checks
+from torture_schedule import FAULTS, KINDS, schedule, shortened
+from torture_system import System, new_directory
+
+# So many rounds a system lives; then another one begins with the next seed. A failure is found again in the rounds of one system.
+ROUNDS_OF_A_SYSTEM = 100
+
+
+class Played:
+    """What became of one system."""
+
+    def __init__(self, rounds, events, violations, checks, kinds):
+        self.rounds, self.events, self.violations, self.checks, self.kinds = rounds, events, violations, checks, kinds
+
+
+def play(options, seed, rounds, note, label=""):
+    """Runs the rounds; ends with the first that has a violation."""
+    options.seed, options.work = seed, new_directory()
+    path = options.transcript.with_suffix(f".{label}{seed}{options.transcript.suffix}")
+    transcript = Transcript(path)
+    checks, kinds, events, done, system, people = None, collections.Counter(), 0, 0, None, None
+    try:
+        system = System(options, transcript)
+        people = People(system, transcript)
+        people.open()
+        checks, adversary = Checks(system, people, transcript), Adversary(system, people, transcript)
+        for one in rounds:
+            begun = time.monotonic()
+            transcript.note(f"round {one.number}{', a calm end' if one.is_calm else ''}")
+            for event in one.events:
+                transcript.note(str(event))
+                events = event.number
+                kinds[event.kind] += 1
+                if event.kind in FAULTS:
+                    adversary.begin(event)
+                else:
+                    people.act(event)
+                pause(event.pause)
+            adversary.lift()
+            people.await_idle()
+            if one.is_calm:
+                checks.calm()
+            else:
+                checks.quick()
+            done += 1
+            transcript.note(f"round {one.number} took {time.monotonic() - begun:.2f} s")
+            note(one.number, transcript)
+            if transcript.violations:
+                break
+    except Failure as failure:
+        transcript.violate(str(failure))
+    finally:
+        if people:
+            people.leave()
+        if system:
+            system.remove()
+        else:
+            transcript.note("the system did not begin")
+        keep(options, seed, transcript)
+    return Played(done, events, list(transcript.violations), checks, kinds)
+
+
+def keep(options, seed, transcript):
+    """State and logs of a failure go to --keep; all others go."""
+    if transcript.violations and options.keep:
+        place = options.keep / f"seed{seed}"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(options.work, place, symlinks=True, ignore=shutil.ignore_patterns("volume", "socket", "setclock.so"))
+    shutil.rmtree(options.work, ignore_errors=True)
+
+
+def shrink(options, seed, rounds, events):
+    """The shortest beginning of the events that still fails, as far as halving finds it: what fails by chance may not fail again."""
+    least, most, words = 0, events, None
+    while least + 1 < most:
+        middle = (least + most) // 2
+        played = play(options, seed, shortened(rounds, middle), lambda *_: None, f"first-{middle}-")
+        print(f"the first {middle} events: {played.violations[0] if played.violations else 'all is held'}", flush=True)
+        if played.violations:
+            most, words = middle, played.violations[0]
+        else:
+            least = middle
+    return most, words
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    parser.add_argument("--port-base", required=True, type=int)
+    parser.add_argument("--transcript", required=True, type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--events", type=int)
+    parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--no-halving", action="store_true")
+    options = parser.parse_args()
+    if wrong := [kind for kind in options.only if kind not in KINDS]:
+        parser.error(f"there is no fault '{wrong[0]}': {', '.join(FAULTS)}")
+    if options.rounds < 1 or options.nodes < 1:
+        parser.error("--rounds and --nodes are 1 or more")
+    return options
+
+
+def summary(total):
+    rounds, events, kinds, looks, seconds = total
+    print(f"held  {rounds} rounds, {events} events in {seconds:.0f} s", flush=True)
+    print("      events: " + ", ".join(f"{count} × {kind}" for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1])))
+    print("      looked at: " + ", ".join(f"{count} {what}" for what, count in sorted(looks.items())), flush=True)
+
+
+def main():
+    options = parse()
+    if options.nodes > 1 and (reason := why_not()):
+        print(f"skipped  torture with {options.nodes} nodes: {reason}")
+        return
+    end_in_order()
+    options.has_disks, options.has_clocks = SmallDisk.is_available(), WallClock.is_available()
+    for has, text in ((options.has_disks, "no disk is filled or read-only: only root can mount one"),
+                      (options.has_clocks, "no clock is wrong: there is no C compiler for what sets it")):
+        if not has:
+            print(f"left out  {text}", flush=True)
+    begun, kinds, looks, rounds_done, events_done = time.monotonic(), collections.Counter(), collections.Counter(), 0, 0
+    seed = options.first_seed = options.seed
+    while rounds_done < options.rounds:
+        count = min(ROUNDS_OF_A_SYSTEM, options.rounds - rounds_done)
+        rounds = schedule(seed, count, options.nodes, options.only)
+        if options.events:
+            rounds = shortened(rounds, options.events)
+        print(f"seed {seed}: {len(rounds)} rounds", flush=True)
+        played = play(options, seed, rounds, lambda *_: None)
+        kinds.update(played.kinds)
+        looks.update(played.checks.counts if played.checks else {})
+        events_done += sum(played.kinds.values())
+        if played.violations:
+            fail(options, seed, rounds, played)
+        rounds_done += len(rounds)
+        summary((rounds_done, events_done, kinds, looks, time.monotonic() - begun))
+        if options.events:
+            return
+        seed += 1
+
+
+def fail(options, seed, rounds, played):
+    print(f"NOT HELD  seed {seed}, round {played.rounds}, event {played.events}: {played.violations[0]}", flush=True)
+    for text in played.violations[1:6]:
+        print(f"          {text}", flush=True)
+    if not options.events and not options.no_halving:
+        least, words = shrink(options, seed, rounds, played.events)
+        print(f"the first {least} events of seed {seed} fail" + (f": {words}" if words else ", and no fewer did again"), flush=True)
+        print(f"again: scripts/torture --seed {seed} --rounds {len(rounds)} --nodes {options.nodes} --events {least}"
+              + (f" --only {','.join(options.only)}" if options.only else ""), flush=True)
+    sys.exit(1)
+
+
+try:
+    main()
+except Failure as failure:
+    sys.exit(f"torture: {failure}")

@@ -1,0 +1,126 @@
+"""What a customer owns, told once more: from the store's own records of what was sold, renewed and given back, and from what the operator
+published, by the rules of docs/entitlements.md. Nothing of the product's code is in it."""
+
+import dataclasses
+import hashlib
+
+WEEK = 7 * 86_400_000
+TOLERANCE = 300_000
+BACK_ISSUES = 1
+# Stores date by whole seconds: what is closer than that to a moment that decides is not judged.
+EDGE = 1_600
+
+
+@dataclasses.dataclass(frozen=True)
+class Sale:
+    """A transaction of a store, with times in milliseconds since 1970."""
+
+    id: str
+    product: str
+    kind: str
+    purchased: int
+    expires: int | None
+    revoked: int | None
+
+
+def sales_of(store, account):
+    """Everything that was ever sold to an account."""
+    found = store.rows(
+        "SELECT transactions.id AS id, product, type, purchased, expires, revoked FROM transactions JOIN accounts ON accounts.id = account "
+        "WHERE accounts.title = ? AND transactions.state = 'purchased' ORDER BY transactions.id", account)
+    return [Sale(str(row["id"]), row["product"], row["type"], row["purchased"], row["expires"], row["revoked"]) for row in found]
+
+
+@dataclasses.dataclass
+class Verdict:
+    """`because` are the rules that speak for it; without any it is not owned. What is `uncertain` hangs on less than two seconds."""
+
+    because: set = dataclasses.field(default_factory=set)
+    uncertain: bool = False
+
+    @property
+    def is_owned(self):
+        return bool(self.because)
+
+
+class Model:
+    def __init__(self, history, magazine):
+        self.history, self.magazine = history, magazine
+
+    def verdicts(self, sales):
+        """A verdict for every product that was published."""
+        paid = [sale for sale in sales if sale.revoked is None]
+        found = {product: Verdict() for product in self.history.products}
+        for sale in paid:
+            if sale.kind == "non-consumable" and sale.product in found:
+                found[sale.product].because.add("purchased")
+        periods = sorted((sale.purchased, sale.expires) for sale in paid if sale.kind == "auto-renewable-subscription" and sale.expires)
+        issues = {name: one for name, one in self.history.products.items() if one["publication"] == self.magazine}
+        for name, one in issues.items():
+            self.judge(found[name], name, one["date"], periods)
+        for start in starts(periods):
+            self.unlock(found, issues, start)
+        return found
+
+    def judge(self, verdict, name, date, periods):
+        released = self.history.first_released.get(name)
+        for start, end in periods:
+            if start <= date < end:
+                verdict.because.add("published-during-subscription")
+            if near(date, start) or near(date, end):
+                verdict.uncertain = True
+            if released:
+                first, last = (int(moment * 1000) for moment in released)
+                if date < first and start + 1000 < first and last < end:
+                    verdict.because.add("released-during-subscription")
+                if first - EDGE < start + 1000 < last + EDGE or first - EDGE < end < last + EDGE:
+                    verdict.uncertain = True
+
+    def unlock(self, found, issues, start):
+        """The latest issue when a run began, by date, and also the latest of those released by then; and those before."""
+        for moment in (start - EDGE, start, start + EDGE):
+            dated = sorted({one["date"] for one in issues.values() if one["date"] <= moment}, reverse=True)[:1 + BACK_ISSUES]
+            out = {name: one for name, one in issues.items() if self.is_out(name, moment)}
+            dates = sorted({one["date"] for one in out.values() if one["date"] <= moment}, reverse=True)[:1 + BACK_ISSUES]
+            for name, one in issues.items():
+                rules = {rule for chosen in (dated, dates) for rule, some in (("unlocked-at-start", chosen[:1]), ("back-issue", chosen[1:]))
+                         if one["date"] in some}
+                if moment == start:
+                    found[name].because |= rules
+                elif bool(rules) != bool(found[name].because) or rules:
+                    # What another second would decide otherwise.
+                    found[name].uncertain |= not self.is_unlocked(issues, name, start)
+
+    def is_out(self, name, moment):
+        released = self.history.first_released.get(name)
+        return released is not None and int(released[1] * 1000) <= moment
+
+    def is_unlocked(self, issues, name, start):
+        """Whether two seconds more or less change nothing about an issue that a run's start opens."""
+        date = issues[name]["date"]
+        return not any(near(one["date"], start) for one in issues.values()) and date <= start
+
+    def offered(self, product, device):
+        """The version that a device is offered, nil where there is none."""
+        place = int.from_bytes(hashlib.sha256(b"pullbox-release/1\0" + product.encode() + b"\0" + device.encode()).digest()[:8], "big") % 10_000
+        chosen = None
+        for version, one in self.history.of(product):
+            if one["state"] == "released" and (one["share"] == 100 or place < one["share"] * 100):
+                if chosen is None or one["share"] < 100:
+                    chosen = version
+        return chosen
+
+
+def near(one, other):
+    return abs(one - other) < EDGE
+
+
+def starts(periods):
+    """Where each run begins: a gap that is no longer than the tolerance, in proportion to the period before it, is no lapse."""
+    found, end = [], None
+    for start, until in periods:
+        if end is None or start > end:
+            found.append(start)
+        tolerance = min(TOLERANCE, TOLERANCE * (until - start) // WEEK)
+        end = max(end or 0, until + tolerance)
+    return found
