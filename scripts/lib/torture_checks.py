@@ -253,6 +253,7 @@ class Checks:
             rules, versions = told.get(product, (set(), set()))
             if verdict.uncertain:
                 self.look("entitlements too close to judge")
+                self.denied.pop((agent.owner, product), None)
                 continue
             self.look("entitlements")
             is_told, is_owned = bool(rules), verdict.is_owned and version is not None

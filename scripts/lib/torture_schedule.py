@@ -51,9 +51,12 @@ def target(chance, kind, nodes):
         return chance.choice(("apple",) * 7 + ("google",)) if kind == "lose" else chance.choice(STORES)
     if kind in ("lapse",):
         return chance.choice(("ada", "bob"))
-    if kind in ("refund", "reverse"):
+    if kind == "refund":
         # Most is bought at the first store.
         return chance.choice(("apple", "apple", "google"))
+    if kind == "reverse":
+        # The other one takes no refund back.
+        return "apple"
     servers = tuple(f"node{number + 1}" for number in range(nodes))
     if kind in ("kill", "still", "restart"):
         return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES)
