@@ -204,6 +204,9 @@ class Wire(threading.Thread):
 
     def stop(self):
         self.flows.set()
+        # The port is free only once no thread waits at it.
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
 
 

@@ -10,6 +10,7 @@ import time
 from node_clients import RETRIED, ask
 from node_engines import Failure
 from torture_acts import MAGAZINE
+from torture_counts import see_counts
 from torture_disk import Hashes, faults_of_content, left_over, look_at_library, look_at_shelf
 from torture_model import EDGE, Model, sales_of
 from torture_system import OWNERS, POLL_SECONDS, TICKET_SECONDS
@@ -27,41 +28,6 @@ TICKETS = 12
 # So long the server believes an answer about a token that it is shown again.
 VERDICT_SECONDS = 300
 
-# What must find no row while nothing is asked for.
-RULES = {
-    "the counters of grants differ from the rows": """
-      SELECT name AS a, value AS b FROM counters WHERE name LIKE 'grants %' AND value <> (SELECT count(*) FROM grants
-        WHERE 'grants ' || environment || ' ' || state = counters.name)""",
-    "there are grants that no counter counts": """
-      SELECT environment AS a, state AS b FROM grants WHERE NOT EXISTS (SELECT 1 FROM counters
-        WHERE name = 'grants ' || environment || ' ' || state)""",
-    "the counters of calls differ from the rows": """
-      SELECT store AS a, kind AS b FROM outbox_counts WHERE waiting <> (SELECT count(*) FROM outbox WHERE outbox.store = outbox_counts.store
-        AND outbox.kind = outbox_counts.kind AND state = 'waiting') OR parked <> (SELECT count(*) FROM outbox
-        WHERE outbox.store = outbox_counts.store AND outbox.kind = outbox_counts.kind AND state = 'parked')""",
-    "a transaction has several calls that end it": """
-      SELECT store AS a, subject AS b FROM outbox WHERE kind IN ('finish', 'acknowledge', 'consume')
-      GROUP BY store, environment, subject HAVING count(*) > 1""",
-    "a grant is there twice": """
-      SELECT device AS a, product AS b FROM grants GROUP BY store, environment, transaction_id, device, product, version HAVING count(*) > 1""",
-    "a history does not end with the grant's state": """
-      SELECT number AS a, grants.state AS b FROM grants WHERE split_state <> (SELECT state FROM grant_events WHERE grant_number = number
-        ORDER BY id DESC LIMIT 1)""",
-    "a purchase is finished that no device has": """
-      SELECT outbox.store AS a, subject AS b FROM outbox JOIN obligations ON obligations.store = outbox.store
-        AND obligations.environment = outbox.environment AND obligations.transaction_id = subject JOIN transactions ON transactions.store = outbox.store
-        AND transactions.environment = outbox.environment AND transactions.transaction_id = subject
-        AND transactions.product = obligations.product
-      WHERE done IS NOT NULL AND NOT EXISTS (SELECT 1 FROM grants JOIN transactions AS first ON first.store = grants.store
-        AND first.environment = grants.environment AND first.transaction_id = grants.transaction_id
-        WHERE first.store = outbox.store AND first.original_id = transactions.original_id AND grants.product = obligations.product
-        AND grants.state LIKE '%finished')""",
-    "a run is over and neither ended nor died": """
-      SELECT id AS a, node AS b FROM runs WHERE ended IS NULL AND died IS NULL AND id < (SELECT max(id) FROM runs AS later
-        WHERE coalesce(later.node, 0) = coalesce(runs.node, 0))""",
-}
-
-
 class Checks:
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
@@ -71,7 +37,10 @@ class Checks:
         self.finished = {}
         # By ticket: whose it is, of which digest, and when it was seen first.
         self.tickets = {}
-        self.fetched = collections.Counter()
+        # Bytes of packages that were sent, and the lengths of those packages by device and digest.
+        self.sent, self.needed, self.lengths = 0, {}, {}
+        # The most memory that each program took, in KiB.
+        self.resident = collections.Counter()
         # By owner and product: since when it is known that it is not owned.
         self.denied = {}
         self.flows = []
@@ -180,7 +149,7 @@ class Checks:
         self.see_gina()
         self.see_rights()
         self.see_left_overs()
-        self.see_counts()
+        see_counts(self)
         self.see_processes()
 
     def see_placed(self):
@@ -295,8 +264,9 @@ class Checks:
     def see_rights(self):
         """3: a ticket opens its content as long as it is good, and while its owner has a right to it; and nothing was sent to who had none."""
         products = collections.defaultdict(set)
-        for row in self.system.rows("SELECT product AS product, lower(hex(digest)) AS digest FROM versions"):
+        for row in self.system.rows(f"SELECT product AS product, {self.system.hexadecimal('digest')} AS digest, length AS length FROM versions"):
             products[row["digest"]].add(row["product"])
+            self.lengths[row["digest"]] = int(row["length"])
         now = time.time()
         newest = sorted(self.tickets.items(), key=lambda pair: pair[1][2])[-TICKETS:]
         for ticket, (name, digest, seen) in newest:
@@ -322,7 +292,8 @@ class Checks:
     def see_sent(self, products):
         """Bytes that went to a customer from some seconds after it was known that nothing of the digest is owned, as long as that stayed so."""
         for name, flow in self.flows:
-            self.fetched["bytes"] += flow.sent
+            self.sent += flow.sent
+            self.needed[name, flow.digest] = self.lengths.get(flow.digest, 0)
             owner = OWNERS.get(name)
             since = [self.denied.get((owner, product)) for product in products[flow.digest]]
             if not owner or not since or not all(since) or flow.sent == 0:
@@ -348,63 +319,13 @@ class Checks:
                 self.violate(f"4: the server has {fault}")
         self.look("left-overs")
 
-    def see_counts(self):
-        """6: counts, metrics and reports are those of the rows."""
-        for text, statement in RULES.items():
-            statement = statement.replace("split_state", "CASE WHEN grants.state LIKE '%/%' THEN "
-                                          "substr(grants.state, 1, strpos(grants.state, '/') - 1) ELSE grants.state END" if self.system.database else
-                                          "CASE WHEN grants.state LIKE '%/%' THEN substr(grants.state, 1, instr(grants.state, '/') - 1) "
-                                          "ELSE grants.state END")
-            if found := self.system.rows(statement):
-                self.violate(f"6: {text}: {[tuple(row) for row in found[:3]]}")
-        self.look("rules of counts")
-        self.see_metrics()
-        self.see_report()
-
-    def grants_by_state(self):
-        counts = collections.Counter()
-        for row in self.system.rows("SELECT state AS state, environment AS environment, count(*) AS n FROM grants GROUP BY state, environment"):
-            # One that was revoked remembers what it was.
-            counts[f'state="{row["state"].partition("/")[0]}",environment="{row["environment"]}"'] += int(row["n"])
-        return counts
-
-    def see_metrics(self):
-        """Read between two looks at the rows that are the same: a correction may be on its way to a device at any time."""
-        for attempt in range(20):
-            before = self.grants_by_state()
-            page = ask(self.system.node_port(), "GET", "/metrics", None, self.system.key).body.decode()
-            if before == self.grants_by_state():
-                break
-        else:
-            return
-        told = {line.split("{")[1].split("}")[0]: float(line.split()[-1]) for line in page.splitlines() if line.startswith("pullbox_grants{")}
-        if {name: count for name, count in told.items() if count} != dict(before):
-            self.violate(f"6: the metrics of grants are {told}, and the rows {dict(before)}")
-        self.look("pages of metrics")
-
-    def see_report(self):
-        units, refunds = collections.Counter(), collections.Counter()
-        for row in self.system.operator("GET", "/v1/operator/reports")["rows"]:
-            units[row["store"], row["product"]] += row["units"]
-            refunds[row["store"], row["product"]] += row["refunds"]
-        sold, back = collections.Counter(), collections.Counter()
-        for kind, store in self.system.stores.items():
-            for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased' AND price IS NOT NULL"):
-                sold[kind, row["product"]] += 1
-                back[kind, row["product"]] += row["revoked"] is not None
-        for key in units:
-            if units[key] > sold[key] or refunds[key] > back[key]:
-                self.violate(f"6: the report has {units[key]} units and {refunds[key]} refunds of {key}, and its store sold {sold[key]} and "
-                             f"gave back {back[key]}")
-        self.look("reports of sales")
-
     def see_processes(self):
         """7: memory and descriptors of each process."""
         for one in self.system.programs:
             place = f"/proc/{one.process.pid}"
             with open(f"{place}/status") as file:
                 resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-            self.fetched[f"{one.name} KiB"] = max(self.fetched[f"{one.name} KiB"], resident)
+            self.resident[one.name] = max(self.resident[one.name], resident)
             if resident > RESIDENT_MEBIBYTES << 10:
                 self.violate(f"7: {one.name} takes {resident >> 10} MiB of memory")
             if (count := len(os.listdir(f"{place}/fd"))) > DESCRIPTORS:

@@ -307,6 +307,9 @@ class System:
         names = re.findall(r"\bAS (\w+)", statement)
         return [dict(zip(names, row)) for row in self.database.ask(statement)]
 
+    def hexadecimal(self, column):
+        return f"encode({column}, 'hex')" if self.database else f"lower(hex({column}))"
+
     def await_ready(self):
         for one in self.programs:
             until(READY_SECONDS, f"{one.name} is ready", one.is_ready, 0.02)

@@ -1,0 +1,103 @@
+"""Counts, metrics and reports, and the rows that they count."""
+
+import collections
+
+from node_clients import ask
+from node_engines import until
+
+# So long after a node's death another one tells what stands in the database.
+LEASE_SECONDS = 60
+
+# What must find no row while nothing is asked for.
+RULES = {
+    "the counters of grants differ from the rows": """
+      SELECT name AS a, total AS b FROM (SELECT name, sum(value) AS total FROM counters WHERE name LIKE 'grants %' GROUP BY name) AS counted
+      WHERE total <> (SELECT count(*) FROM grants WHERE 'grants ' || environment || ' ' || state = counted.name)""",
+    "there are grants that no counter counts": """
+      SELECT environment AS a, state AS b FROM grants WHERE NOT EXISTS (SELECT 1 FROM counters
+        WHERE name = 'grants ' || environment || ' ' || state)""",
+    "the counters of calls differ from the rows": """
+      SELECT store AS a, kind AS b FROM (SELECT store, kind, sum(waiting) AS waiting, sum(parked) AS parked FROM outbox_counts
+        GROUP BY store, kind) AS counted
+      WHERE waiting <> (SELECT count(*) FROM outbox WHERE outbox.store = counted.store AND outbox.kind = counted.kind AND state = 'waiting')
+        OR parked <> (SELECT count(*) FROM outbox WHERE outbox.store = counted.store AND outbox.kind = counted.kind AND state = 'parked')""",
+    "a transaction has several calls that end it": """
+      SELECT store AS a, min(subject) AS b FROM outbox WHERE kind IN ('finish', 'acknowledge', 'consume')
+      GROUP BY store, environment, subject HAVING count(*) > 1""",
+    "a grant is there twice": """
+      SELECT device AS a, product AS b FROM grants GROUP BY store, environment, transaction_id, device, product, version HAVING count(*) > 1""",
+    "a history does not end with the grant's state": """
+      SELECT number AS a, grants.state AS b FROM grants WHERE CASE WHEN grants.state LIKE 'revoked/%' THEN 'revoked' ELSE grants.state END <>
+        (SELECT state FROM grant_events WHERE grant_number = number ORDER BY id DESC LIMIT 1)""",
+    "a purchase is finished that no device has": """
+      SELECT outbox.store AS a, subject AS b FROM outbox JOIN obligations ON obligations.store = outbox.store
+        AND obligations.environment = outbox.environment AND obligations.transaction_id = subject JOIN transactions ON transactions.store = outbox.store
+        AND transactions.environment = outbox.environment AND transactions.transaction_id = subject
+        AND transactions.product = obligations.product
+      WHERE done IS NOT NULL AND NOT EXISTS (SELECT 1 FROM grants JOIN transactions AS first ON first.store = grants.store
+        AND first.environment = grants.environment AND first.transaction_id = grants.transaction_id
+        WHERE first.store = outbox.store AND first.original_id = transactions.original_id AND grants.product = obligations.product
+        AND grants.state LIKE '%finished')""",
+}
+
+# The same of the records of the only server; of several, one is told of the death of another only after some heartbeats.
+RULES_OF_ONE = {
+    "a run is over and neither ended nor died": """
+      SELECT id AS a, node AS b FROM runs WHERE ended IS NULL AND died IS NULL AND id < (SELECT max(id) FROM runs AS later
+        WHERE coalesce(later.node, 0) = coalesce(runs.node, 0))""",
+}
+
+
+def see_counts(checks):
+    """6: counts, metrics and reports are those of the rows."""
+    for text, statement in (RULES if checks.system.database else RULES | RULES_OF_ONE).items():
+        if found := checks.system.rows(statement):
+            checks.violate(f"6: {text}: {[tuple(row) for row in found[:3]]}")
+    checks.look("rules of counts")
+    see_metrics(checks)
+    see_report(checks)
+
+
+def grants_by_state(system):
+    counts = collections.Counter()
+    for row in system.rows("SELECT state AS state, environment AS environment, count(*) AS n FROM grants GROUP BY state, environment"):
+        # One that was revoked remembers what it was.
+        counts[f'state="{row["state"].partition("/")[0]}",environment="{row["environment"]}"'] += int(row["n"])
+    return counts
+
+
+def told_by_nodes(system):
+    """What the pages of all nodes say of grants: of several, the one with a lease tells it."""
+    pages = [ask(node.port, "GET", "/metrics", None, system.key).body.decode() for node in system.nodes]
+    return {line.split("{")[1].split("}")[0]: float(line.split()[-1])
+            for page in pages for line in page.splitlines() if line.startswith("pullbox_grants{")}
+
+
+def see_metrics(checks):
+    """Read between two looks at the rows that are the same: a correction may be on its way to a device at any time."""
+    def read():
+        before = grants_by_state(checks.system)
+        told = told_by_nodes(checks.system)
+        return (before, told) if told and before == grants_by_state(checks.system) else None
+
+    before, told = until(LEASE_SECONDS, "6: the metrics of grants are told, and the rows stay the same meanwhile", read)
+    if {name: count for name, count in told.items() if count} != dict(before):
+        checks.violate(f"6: the metrics of grants are {told}, and the rows {dict(before)}")
+    checks.look("pages of metrics")
+
+
+def see_report(checks):
+    units, refunds = collections.Counter(), collections.Counter()
+    for row in checks.system.operator("GET", "/v1/operator/reports")["rows"]:
+        units[row["store"], row["product"]] += row["units"]
+        refunds[row["store"], row["product"]] += row["refunds"]
+    sold, back = collections.Counter(), collections.Counter()
+    for kind, store in checks.system.stores.items():
+        for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased' AND price IS NOT NULL"):
+            sold[kind, row["product"]] += 1
+            back[kind, row["product"]] += row["revoked"] is not None
+    for key in units:
+        if units[key] > sold[key] or refunds[key] > back[key]:
+            checks.violate(f"6: the report has {units[key]} units and {refunds[key]} refunds of {key}, and its store sold {sold[key]} and "
+                         f"gave back {back[key]}")
+    checks.look("reports of sales")
