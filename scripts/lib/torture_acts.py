@@ -4,10 +4,8 @@ the other, again and again until it is answered."""
 import contextlib
 import http.client
 import json
-import queue
 import random
 import sqlite3
-import subprocess
 import threading
 import time
 

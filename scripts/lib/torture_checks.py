@@ -13,12 +13,10 @@ from torture_acts import MAGAZINE
 from torture_counts import see_counts
 from torture_disk import Hashes, faults_of_content, left_over, look_at_library, look_at_shelf
 from torture_model import EDGE, Model, sales_of
-from torture_system import OWNERS, POLL_SECONDS, TICKET_SECONDS
+from torture_system import OWNERS, TICKET_SECONDS
 
 # So long without a fault everything that was paid has come to its end.
 SETTLED_SECONDS = 100
-# What a body may go on after its right has ended: a poll, the store's answer, and what is in the buffers of a busy machine.
-REVOKED_SECONDS = POLL_SECONDS + 4
 # A period that is over and opened nothing is finished when its device asks the next time, or at the hourly look: an hour is too long here.
 PERIOD_SECONDS = 20
 # What a device moves out of sight within a minute, with some seconds of a busy machine.
@@ -148,6 +146,7 @@ class Checks:
         self.see_entitlements()
         self.see_gina()
         self.see_rights()
+        self.see_moved()
         self.see_left_overs()
         see_counts(self)
         self.see_processes()
@@ -308,6 +307,17 @@ class Checks:
     def was_owned_since(self, owner, moment):
         """Whether anything was bought or given back since, which may have given a right for a while."""
         return any(max(sale.purchased, sale.revoked or 0) > moment * 1000 - EDGE for sale in sales_of(self.system.stores["apple"], owner))
+
+    def see_moved(self):
+        """3: what is known not to be owned is out of sight after a minute."""
+        now = time.time()
+        for agent in self.system.agents.values():
+            for (owner, product), since in self.denied.items():
+                if owner == agent.owner and now - since > MOVED_SECONDS and (agent.library / product).is_dir():
+                    seen = [entry.name for entry in os.scandir(agent.library / product) if not entry.name.startswith(".")]
+                    if seen:
+                        self.violate(f"3: {agent.name} still shows {product} {seen}, {now - since:.0f} s after it was known that it is not owned")
+        self.look("what was taken back")
 
     def see_left_overs(self):
         """4: nothing is left that nothing owns."""

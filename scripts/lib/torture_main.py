@@ -3,10 +3,8 @@
 
 import argparse
 import collections
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import time
 

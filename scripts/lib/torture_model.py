@@ -71,7 +71,7 @@ class Model:
                 verdict.uncertain = True
             if released:
                 first, last = (int(moment * 1000) for moment in released)
-                if date < first and start + 1000 < first and last < end:
+                if date < start and start + 1000 < first and last < end:
                     verdict.because.add("released-during-subscription")
                 if first - EDGE < start + 1000 < last + EDGE or first - EDGE < end < last + EDGE:
                     verdict.uncertain = True

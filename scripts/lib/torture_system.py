@@ -13,6 +13,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 from node_clients import Wire, ask
@@ -60,6 +61,8 @@ class Program(Process):
         self.is_wanted, self.is_still = False, False
 
     def start(self):
+        if self.is_running:
+            return
         self.ready_file.unlink(missing_ok=True)
         super().start()
         self.is_wanted = True
@@ -329,11 +332,6 @@ class System:
         shutil.rmtree(self.options.work, ignore_errors=True)
 
 
-def why_no_disks():
-    return None if SmallDisk.is_available() else "only root can mount the disks that are filled"
-
-
 def new_directory():
     """Its path is short, since those of sockets have to be."""
-    import tempfile
     return pathlib.Path(tempfile.mkdtemp(prefix="torture-", dir=os.environ.get("TMPDIR", "/tmp")))
