@@ -55,8 +55,14 @@ class Adversary:
 
     def clock(self, event):
         agent = self.system.agents[event.target]
-        if agent.clock:
-            agent.clock.set(STEPS[int(event.place * len(STEPS))])
+        if agent.preload:
+            agent.preload.clock.set(STEPS[int(event.place * len(STEPS))])
+
+    def sync(self, event):
+        """The next syncs of a program fail."""
+        one = self.system.program(event.target)
+        if one.preload:
+            one.preload.fail_syncs(1 + int(event.amount * 3))
 
     def full(self, event):
         agent = self.system.agents[event.target]
@@ -117,9 +123,11 @@ class Adversary:
         for name in sorted(self.spoiled):
             self.system.relays[name].lift()
         self.spoiled.clear()
+        for one in [*self.system.agents.values(), *self.system.nodes]:
+            if one.preload:
+                one.preload.clock.set(0)
+                one.preload.fail_syncs(0)
         for agent in self.system.agents.values():
-            if agent.clock:
-                agent.clock.set(0)
             if agent.disk:
                 agent.remount("rw")
                 agent.disk.clear()

@@ -101,6 +101,9 @@ class Checks:
                 # A token is that of the first sale: what was sold again by it is no purchase of its own.
                 if row["type"] != "auto-renewable-subscription" or row["expires"] + PERIOD_SECONDS * 1000 < now:
                     waits.append(f"{kind} has not finished {row['id']} of {row['product']}")
+        # What it tells of a token nobody asks about.
+        for row in self.system.stores["google"].rows("SELECT id, attempts FROM google_messages"):
+            waits.append(f"google has still to post message {row['id']}, after {row['attempts']} attempts")
         for agent in self.system.agents.values():
             for row in agent.rows("SELECT id, digest, phase, state, reason FROM content_jobs WHERE state <> 'failed'"):
                 waits.append(f"{agent.name} fetches {row['digest'][:12]}: {row['phase']} {row['state']} {row['reason']}")

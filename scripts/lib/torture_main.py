@@ -134,9 +134,9 @@ def main():
         print(f"skipped  torture with {options.nodes} nodes: {reason}")
         return
     end_in_order()
-    options.has_disks, options.has_clocks = SmallDisk.is_available(), WallClock.is_available()
+    options.has_disks, options.has_compiler = SmallDisk.is_available(), WallClock.is_available()
     for has, text in ((options.has_disks, "no disk is filled or read-only: only root can mount one"),
-                      (options.has_clocks, "no clock is wrong: there is no C compiler for what sets it")):
+                      (options.has_compiler, "no clock is wrong and no sync fails: there is no C compiler for what does it")):
         if not has:
             print(f"left out  {text}", flush=True)
     begun, kinds, looks, rounds_done, events_done = time.monotonic(), collections.Counter(), collections.Counter(), 0, 0

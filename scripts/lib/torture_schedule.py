@@ -9,7 +9,8 @@ ACTS = {
     "reverse": 2}
 FAULTS = {
     "kill": 14, "restart": 2, "still": 4, "cut": 5, "away": 4, "slow": 3, "alter": 5, "double": 3, "short": 4, "portal": 3, "redirect": 2,
-    "lose": 3, "repeat": 3, "clock": 3, "full": 3, "readonly": 2, "rotate": 2, "restore": 1}
+    "lose": 3, "repeat": 3, "clock": 3, "full": 3, "readonly": 2, "rotate": 2, "restore": 1,
+    "sync": 3}
 KINDS = ACTS | FAULTS
 AGENTS = ("ada1", "ada2", "bob1", "bob2")
 DEVICES = AGENTS + ("gina",)
@@ -60,6 +61,8 @@ def target(chance, kind, nodes):
     servers = tuple(f"node{number + 1}" for number in range(nodes))
     if kind in ("kill", "still", "restart"):
         return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES)
+    if kind == "sync":
+        return chance.choice(servers + AGENTS)
     if kind == "clock":
         return chance.choice(AGENTS)
     return "operator"

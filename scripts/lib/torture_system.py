@@ -19,7 +19,8 @@ import time
 from node_clients import Wire, ask
 from node_cluster import object_store
 from node_engines import Failure, PostgreSQL, Process, until
-from node_faults import SmallDisk, WallClock
+from node_faults import SmallDisk
+from torture_preload import Preload
 from torture_relay import Relay
 
 READY_SECONDS = 60
@@ -146,7 +147,7 @@ class Agent(Program):
         self.volume.mkdir()
         self.disk = SmallDisk(self.volume, LIBRARY_MEBIBYTES) if options.has_disks else None
         self.library = self.volume / "library"
-        self.clock = WallClock(directory) if options.has_clocks else None
+        self.preload = Preload(directory) if options.has_compiler else None
         token, file = directory / "token", directory / "config.json5"
         for path in (token, file):
             path.touch(mode=0o600)
@@ -156,7 +157,7 @@ class Agent(Program):
             "store": f"http://127.0.0.1:{store.port}", "storeName": store.kind, "accountTokenFile": str(token),
             "socket": str(self.socket), "pollInterval": 1, "conditionSources": ["none"], "bus": "none", "spaceReserve": "1MiB"}))
         super().__init__(name, [options.bin / "pullbox-agent", "--config", file], directory,
-                         self.clock.environment() if self.clock else None)
+                         self.preload.environment() if self.preload else None)
 
     @property
     def device(self):
@@ -194,12 +195,12 @@ class Server(Program):
         directory = options.work / name
         directory.mkdir()
         self.port, self.state, self.configuration = port, directory / "state", directory / "config.json5"
-        self.clock = WallClock(directory) if options.has_clocks else None
+        self.preload = Preload(directory) if options.has_compiler else None
         self.configuration.touch(mode=0o600)
         self.configuration.write_text(json.dumps(configuration | {
             "node": name, "listen": [f"127.0.0.1:{port}"], "state": str(self.state)}))
         super().__init__(name, [options.bin / "pullbox-server", "--config", self.configuration], directory,
-                         self.clock.environment() if self.clock else None)
+                         self.preload.environment() if self.preload else None)
 
     def is_ready(self):
         if not super().is_ready():
@@ -211,7 +212,7 @@ class Server(Program):
 
 
 class System:
-    """All of it. `options` has bin, work, port_base, nodes, seed, has_disks and has_clocks."""
+    """All of it. `options` has bin, work, port_base, nodes, seed, has_disks and has_compiler."""
 
     def __init__(self, options, transcript):
         self.options, self.transcript, self.key = options, transcript, secrets.token_hex(24)
