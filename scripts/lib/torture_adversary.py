@@ -63,6 +63,7 @@ class Adversary:
         one = self.system.program(event.target)
         if one.preload:
             one.preload.fail_syncs(1 + int(event.amount * 3))
+            one.is_excused = True
 
     def full(self, event):
         agent = self.system.agents[event.target]
@@ -140,6 +141,8 @@ class Adversary:
             if one.has_ended():
                 raise Failure(f"{one.name} ended by itself with {one.process.returncode}: {one.tail()[-600:]}")
         self.system.await_ready()
+        for one in self.system.programs:
+            one.is_excused = False
 
 
 def pause(seconds):

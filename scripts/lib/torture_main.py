@@ -120,12 +120,12 @@ def parse():
 
 
 def summary(total):
-    rounds, events, kinds, looks, seconds, sent, needed, resident = total
+    rounds, events, kinds, looks, seconds, sent, needed, resident, descriptors = total
     print(f"held  {rounds} rounds, {events} events in {seconds:.0f} s", flush=True)
     print("      events: " + ", ".join(f"{count} × {kind}" for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1])))
     print("      looked at: " + ", ".join(f"{count} {what}" for what, count in sorted(looks.items())))
     print(f"      content: {sent / 1e6:.1f} MB sent, of packages of {needed / 1e6:.1f} MB; at most "
-          + ", ".join(f"{kib >> 10} MiB of {name}" for name, kib in sorted(resident.items())), flush=True)
+          + ", ".join(f"{kib >> 10} MiB and {descriptors[name]} descriptors of {name}" for name, kib in sorted(resident.items())), flush=True)
 
 
 def main():
@@ -140,7 +140,7 @@ def main():
         if not has:
             print(f"left out  {text}", flush=True)
     begun, kinds, looks, rounds_done, events_done = time.monotonic(), collections.Counter(), collections.Counter(), 0, 0
-    sent, needed, resident = 0, 0, collections.Counter()
+    sent, needed, resident, descriptors = 0, 0, collections.Counter(), collections.Counter()
     seed = options.first_seed = options.seed
     while rounds_done < options.rounds:
         count = min(ROUNDS_OF_A_SYSTEM, options.rounds - rounds_done)
@@ -152,12 +152,13 @@ def main():
         kinds.update(played.kinds)
         if checks := played.checks:
             looks.update(checks.counts)
-            sent, needed, resident = sent + checks.sent, needed + sum(checks.needed.values()), resident | checks.resident
+            sent, needed = sent + checks.sent, needed + sum(checks.needed.values())
+            resident, descriptors = resident | checks.resident, descriptors | checks.descriptors
         events_done += sum(played.kinds.values())
         if played.violations:
             fail(options, seed, rounds, played)
         rounds_done += len(rounds)
-        summary((rounds_done, events_done, kinds, looks, time.monotonic() - begun, sent, needed, resident))
+        summary((rounds_done, events_done, kinds, looks, time.monotonic() - begun, sent, needed, resident, descriptors))
         if options.events:
             return
         seed += 1

@@ -60,6 +60,8 @@ class Program(Process):
         self.ready_file = directory / "ready"
         super().__init__(name, [*command, "--ready-file", self.ready_file], directory / "log", environment)
         self.is_wanted, self.is_still = False, False
+        # Whether it may fail to start, as it does where its records cannot be written: then it is started again, as its unit does.
+        self.is_excused = False
 
     def start(self):
         if self.is_running:
@@ -88,6 +90,8 @@ class Program(Process):
         self.is_still = False
 
     def has_ended(self):
+        if self.is_excused and self.is_wanted and not self.is_running and not self.ready_file.exists():
+            self.start()
         return self.is_wanted and not self.is_running
 
     def is_ready(self):
