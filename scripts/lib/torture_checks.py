@@ -113,7 +113,9 @@ class Checks:
             for row in agent.rows("SELECT id, product, phase, state, reason FROM downloads WHERE state NOT IN ('finished', 'cancelled', 'failed')"):
                 waits.append(f"{agent.name} has {row['product']} to come: {row['phase']} {row['state']} {row['reason']}")
         for row in self.system.rows("SELECT subject AS subject, kind AS kind, last_error AS error FROM outbox WHERE done IS NULL AND parked IS NULL "
-                                    "AND dropped IS NULL"):
+                                    "AND dropped IS NULL AND NOT EXISTS (SELECT 1 FROM transactions WHERE transactions.store = outbox.store "
+                                    "AND transaction_id = subject AND revoked IS NOT NULL)"):
+            # A store may refuse to hear of the delivery of what it has taken back.
             waits.append(f"the server has still to {row['kind']} {row['subject']}: {row['error']}")
         return waits
 
