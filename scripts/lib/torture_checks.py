@@ -39,7 +39,7 @@ class Checks:
         # By ticket: whose it is, of which digest, and when it was seen first.
         self.tickets = {}
         # Bytes of packages that were sent, and the lengths of those packages by device and digest.
-        self.sent, self.needed, self.lengths = 0, {}, {}
+        self.sent, self.sent_of, self.needed, self.lengths = 0, collections.Counter(), {}, {}
         # The most memory that each program took, in KiB, and the most files that it had open.
         self.resident, self.descriptors = collections.Counter(), collections.Counter()
         # By owner and product: since when it is known that it is not owned.
@@ -312,7 +312,9 @@ class Checks:
     def see_sent(self, products):
         """Bytes that went to a customer from some seconds after it was known that nothing of the digest is owned, as long as that stayed so."""
         for name, flow in self.flows:
-            self.sent += flow.sent
+            if name in self.system.agents:
+                self.sent += flow.sent
+            self.sent_of[name, flow.digest] += flow.sent
             self.needed[name, flow.digest] = self.lengths.get(flow.digest, 0)
             owner = OWNERS.get(name)
             since = [self.denied.get((owner, product)) for product in products[flow.digest]]
@@ -324,6 +326,9 @@ class Checks:
                              f"{flow.begun - moment:.1f} s after it was known that none of it is owned")
         self.look("answers with content")
         self.flows = []
+        for key, sent in self.sent_of.items():
+            if sent > 2 * self.needed[key]:
+                self.transcript.note(f"sent {sent} bytes of {key[1][:12]} ({self.needed[key]}) to {key[0]}")
 
     def was_owned_since(self, owner, moment):
         """Whether anything was bought or given back since, which may have given a right for a while."""

@@ -124,7 +124,7 @@ def summary(total):
     print(f"held  {rounds} rounds, {events} events in {seconds:.0f} s", flush=True)
     print("      events: " + ", ".join(f"{count} × {kind}" for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1])))
     print("      looked at: " + ", ".join(f"{count} {what}" for what, count in sorted(looks.items())))
-    print(f"      content: {sent / 1e6:.1f} MB sent, of packages of {needed / 1e6:.1f} MB; at most "
+    print(f"      content: {sent / 1e6:.1f} MB sent to agents, of packages of {needed / 1e6:.1f} MB; at most "
           + ", ".join(f"{kib >> 10} MiB and {descriptors[name]} descriptors of {name}" for name, kib in sorted(resident.items())), flush=True)
 
 
@@ -152,7 +152,8 @@ def main():
         kinds.update(played.kinds)
         if checks := played.checks:
             looks.update(checks.counts)
-            sent, needed = sent + checks.sent, needed + sum(checks.needed.values())
+            sent += checks.sent
+            needed += sum(length for (name, _), length in checks.needed.items() if name != "gina")
             resident, descriptors = resident | checks.resident, descriptors | checks.descriptors
         events_done += sum(played.kinds.values())
         if played.violations:

@@ -49,7 +49,7 @@ class Gina:
         if desk.open or self.account is None:
             return
         left = {str(row["id"]) for row in self.store.rows("SELECT id FROM transactions WHERE state = 'purchased' AND finished IS NULL AND "
-                                                          "revoked IS NULL")}
+                                                          "revoked IS NULL AND id = original_id")}
         for chosen in self.begun:
             if chosen.get("transaction") in left:
                 desk.do("go on by token", lambda chosen=chosen: self.live(None, chosen))
@@ -76,15 +76,18 @@ class Gina:
             return f"{chosen['product']}: the grant is refused, {answer.status} {answer.body.decode(errors='replace')[-120:]}"
         grant = json.loads(answer.body)
         terms = grant["download"]
-        content = self.server("GET", f"/v1/content/{terms['digest']}", None, terms["ticket"])
-        if content.status in (403, 410):
-            return f"{chosen['product']}: refused while it is fetched, {content.status}"
-        if content.status != 200 or hashlib.sha256(content.body).hexdigest() != terms["digest"]:
-            raise Again(f"the content is answered {content.status}, {len(content.body)} bytes")
-        self.placed.setdefault(chosen["transaction"], (chosen["product"], terms["digest"]))
+        if self.placed.get(chosen["transaction"]) != (chosen["product"], terms["digest"]):
+            content = self.server("GET", f"/v1/content/{terms['digest']}", None, terms["ticket"])
+            if content.status in (403, 410):
+                return f"{chosen['product']}: refused while it is fetched, {content.status}"
+            if content.status != 200 or hashlib.sha256(content.body).hexdigest() != terms["digest"]:
+                raise Again(f"the content is answered {content.status}, {len(content.body)} bytes")
+            self.placed[chosen["transaction"]] = (chosen["product"], terms["digest"])
         report = {"digest": terms["digest"], "version": terms["version"], "length": terms["length"],
                   "placedAt": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())}
         answer = self.server("POST", f"/v1/grants/{grant['grant']}/completion", report, grant["renewalSecret"])
         if answer.status not in (200, 202):
+            # A server of a backup may not know that it sent it: it is fetched again.
+            self.placed[chosen["transaction"]] = (chosen["product"], None)
             return f"{chosen['product']}: the report is refused, {answer.status} {answer.body.decode(errors='replace')[-120:]}"
         return f"{chosen['product']}: {chosen['transaction']} placed"
