@@ -16,7 +16,7 @@ class Adversary:
 
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
-        self.spoiled, self.broken, self.restores, self.count = set(), [], 0, 0
+        self.spoiled, self.broken, self.unplugged, self.restores, self.count = set(), [], [], 0, 0
         self.backup = None
 
     def begin(self, event):
@@ -75,6 +75,20 @@ class Adversary:
         if agent.disk and not agent.remount("ro"):
             self.transcript.note(f"the disk of {agent.name} is in use, and stays as it is")
 
+    def unplug(self, event):
+        agent = self.system.agents[event.target]
+        if agent.disk and agent not in self.unplugged:
+            agent.unplug()
+            self.unplugged.append(agent)
+
+    def plug(self):
+        """What an agent writes where its disk was would be lost under it."""
+        for agent in self.unplugged:
+            if left := [entry.name for entry in agent.volume.iterdir()]:
+                self.transcript.violate(f"4: {agent.name} wrote {left} where its disk was not")
+            agent.plug()
+        self.unplugged.clear()
+
     def rotate(self, event):
         """A new ticket key, with which the server signs from the signal on."""
         if len(self.system.nodes) > 1:
@@ -128,6 +142,7 @@ class Adversary:
             if one.preload:
                 one.preload.clock.set(0)
                 one.preload.fail_syncs(0)
+        self.plug()
         for agent in self.system.agents.values():
             if agent.disk:
                 agent.remount("rw")

@@ -81,7 +81,7 @@ def keep(options, seed, transcript):
     if transcript.violations and options.keep:
         place = options.keep / f"seed{seed}"
         shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(options.work, place, symlinks=True, ignore=shutil.ignore_patterns("volume", "socket", "setclock.so"))
+        shutil.copytree(options.work, place, symlinks=True, ignore=shutil.ignore_patterns("disk", "volume", "socket", "*.so"))
     shutil.rmtree(options.work, ignore_errors=True)
 
 
@@ -135,7 +135,7 @@ def main():
         return
     end_in_order()
     options.has_disks, options.has_compiler = SmallDisk.is_available(), WallClock.is_available()
-    for has, text in ((options.has_disks, "no disk is filled or read-only: only root can mount one"),
+    for has, text in ((options.has_disks, "no disk is filled, read-only or unplugged: only root can mount one"),
                       (options.has_compiler, "no clock is wrong and no sync fails: there is no C compiler for what does it")):
         if not has:
             print(f"left out  {text}", flush=True)

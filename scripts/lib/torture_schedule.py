@@ -10,7 +10,7 @@ ACTS = {
 FAULTS = {
     "kill": 14, "restart": 2, "still": 4, "cut": 5, "away": 4, "slow": 3, "alter": 5, "double": 3, "short": 4, "portal": 3, "redirect": 2,
     "lose": 3, "repeat": 3, "clock": 3, "full": 3, "readonly": 2, "rotate": 2, "restore": 1,
-    "sync": 3}
+    "sync": 3, "unplug": 2}
 KINDS = ACTS | FAULTS
 AGENTS = ("ada1", "ada2", "bob1", "bob2")
 DEVICES = AGENTS + ("gina",)
@@ -44,7 +44,8 @@ class Round:
 
 
 def target(chance, kind, nodes):
-    if kind in ("buy", "subscribe", "cut", "away", "slow", "alter", "double", "short", "portal", "redirect", "full", "readonly"):
+    if kind in ("buy", "subscribe", "cut", "away", "slow", "alter", "double", "short", "portal", "redirect", "full", "readonly",
+                "unplug"):
         some = DEVICES if kind in ("cut", "alter", "short") else AGENTS
         return chance.choice(some)
     if kind in ("lose", "repeat"):

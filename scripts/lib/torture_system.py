@@ -149,7 +149,11 @@ class Agent(Program):
         self.owner, self.account, self.store, self.state = OWNERS[name], account, store, directory / "state"
         self.volume, self.socket = directory / "volume", directory / "socket"
         self.volume.mkdir()
-        self.disk = SmallDisk(self.volume, LIBRARY_MEBIBYTES) if options.has_disks else None
+        self.disk = None
+        if options.has_disks:
+            (directory / "disk").mkdir()
+            self.disk = SmallDisk(directory / "disk", LIBRARY_MEBIBYTES)
+            self.plug()
         self.library = self.volume / "library"
         self.preload = Preload(directory) if options.has_compiler else None
         token, file = directory / "token", directory / "config.json5"
@@ -184,11 +188,20 @@ class Agent(Program):
 
     def remount(self, mode):
         """Whether the library's disk is now `ro` or `rw`: one on which a file is open for writing does not become read-only."""
-        done = subprocess.run(["mount", "-o", f"remount,{mode}", str(self.volume)], stderr=subprocess.DEVNULL)
+        done = subprocess.run(["mount", "-o", f"remount,{mode}", str(self.disk.path)], stderr=subprocess.DEVNULL)
         return done.returncode == 0
+
+    def plug(self):
+        """The disk is where the library is looked for."""
+        subprocess.run(["mount", "--bind", str(self.disk.path), str(self.volume)], check=True)
+
+    def unplug(self):
+        """The disk goes, whoever uses it."""
+        subprocess.run(["umount", "--lazy", str(self.volume)], check=True)
 
     def remove(self):
         if self.disk:
+            subprocess.run(["umount", "--lazy", str(self.volume)], check=False, stderr=subprocess.DEVNULL)
             self.disk.remove()
 
 
