@@ -24,7 +24,7 @@ PERIOD_SECONDS = 20
 # What a device moves out of sight within a minute, with some seconds of a busy machine.
 MOVED_SECONDS = 75
 # A node among several keeps connections to its database besides.
-RESIDENT_MEBIBYTES, DESCRIPTORS, DESCRIPTORS_OF_A_NODE = 256, 64, 128
+RESIDENT_MEBIBYTES, DESCRIPTORS, DESCRIPTORS_OF_A_NODE = 256, 96, 128
 TICKETS = 12
 # So long the server believes an answer about a token that it is shown again.
 VERDICT_SECONDS = 300
