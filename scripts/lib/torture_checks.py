@@ -19,6 +19,8 @@ from torture_system import OWNERS, TICKET_SECONDS
 
 # So long without a fault everything that was paid has come to its end.
 SETTLED_SECONDS = 100
+# What a subscription opened between its plan and its grants may be owed and never be fetched, unless its reader asks for all there is.
+RESTORE_SECONDS = 45
 # A period that is over and opened nothing is finished when its device asks the next time, or at the hourly look: an hour is too long here.
 PERIOD_SECONDS = 20
 # What a device moves out of sight within a minute, with some seconds of a busy machine.
@@ -121,7 +123,7 @@ class Checks:
 
     def settle(self):
         """Waits until everything has come to its end; what was refused meanwhile is asked for again, as its reader would."""
-        begun, asked = time.monotonic(), 0.0
+        begun, asked, is_restored = time.monotonic(), 0.0, False
         while waits := self.tolerant(self.unsettled):
             now = time.monotonic()
             if now - begun > SETTLED_SECONDS:
@@ -130,6 +132,10 @@ class Checks:
             for one in self.system.programs:
                 if one.has_ended():
                     raise Failure(f"{one.name} ended by itself with {one.process.returncode}: {one.tail()[-600:]}")
+            if now - begun > RESTORE_SECONDS and not is_restored:
+                is_restored = True
+                if self.people.restore():
+                    self.look("restores that a reader had to ask for")
             if now - asked > 1:
                 asked = now
                 self.people.resume()
