@@ -57,6 +57,8 @@ class People:
         self.cashiers = {kind: Desk(f"cashier of {kind}", transcript) for kind in system.stores}
         self.readers = {name: Desk(name, transcript) for name in (*system.agents, "gina")}
         self.gina = Gina(self)
+        # Customers with the products that they have bought.
+        self.bought = set()
 
     @property
     def desks(self):
@@ -184,6 +186,9 @@ class People:
         def act():
             if not chosen["product"]:
                 products = [one for one in self.history.released() if not self.history.products[one]["publication"] or event.amount < 0.2]
+                # Mostly what the customer has not bought yet: what is bought again is restored, and nothing is fetched.
+                new = [one for one in products if (agent.owner, one) not in self.bought]
+                products = new if new and event.amount > 0.15 else products
                 if not products:
                     return "there is nothing to buy"
                 chosen["product"] = products[int(event.place * len(products))]
@@ -191,6 +196,7 @@ class People:
                 "Idempotency-Key": f"{self.system.options.seed}-{event.number}"})
             code = (document or {}).get("type", "").rpartition(":")[2]
             if status in (200, 201):
+                self.bought.add((agent.owner, chosen["product"]))
                 return f"{chosen['product']}: {document.get('id')} {document.get('state')}"
             if code in REFUSED:
                 return f"{chosen['product']}: {code}"

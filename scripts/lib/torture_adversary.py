@@ -26,7 +26,7 @@ class Adversary:
     def spoil(self, event):
         """What a relay does to what it passes on."""
         times = 1 + int(event.amount * 3) if event.kind in ("alter", "double", "short", "lose", "repeat") else 1 << 30
-        self.system.relays[event.target].set(event.kind, times)
+        self.system.relays[event.target].set(event.kind, times, spares_manifests=event.place > 0.25)
         self.spoiled.add(event.target)
 
     def cut(self, event):
@@ -82,10 +82,12 @@ class Adversary:
             self.unplugged.append(agent)
 
     def plug(self):
-        """What an agent writes where its disk was would be lost under it."""
+        """What an agent writes where its disk was would be lost under it. Empty folders may be made in the moment in which it goes."""
         for agent in self.unplugged:
-            if left := [entry.name for entry in agent.volume.iterdir()]:
-                self.transcript.violate(f"4: {agent.name} wrote {left} where its disk was not")
+            if files := [str(path.relative_to(agent.volume)) for path in agent.volume.rglob("*") if path.is_file()]:
+                self.transcript.violate(f"4: {agent.name} wrote {files[:3]} where its disk was not")
+            for entry in agent.volume.iterdir():
+                shutil.rmtree(entry)
             agent.plug()
         self.unplugged.clear()
 
@@ -131,13 +133,15 @@ class Adversary:
         if one in self.broken:
             self.broken.remove(one)
 
-    def lift(self):
-        """Everything runs again, and every way is open."""
+    def lift(self, is_calm):
+        """Everything runs again, and every way is open. What is to spoil an answer with content waits for one, until a calm end."""
         if self.backup:
             self.put_back()
         for name in sorted(self.spoiled):
-            self.system.relays[name].lift()
-        self.spoiled.clear()
+            relay = self.system.relays[name]
+            if is_calm or relay.fault not in ("alter", "double", "short"):
+                relay.lift()
+                self.spoiled.discard(name)
         for one in [*self.system.agents.values(), *self.system.nodes]:
             if one.preload:
                 one.preload.clock.set(0)

@@ -52,13 +52,14 @@ def play(options, seed, rounds, note, label=""):
                 else:
                     people.act(event)
                 pause(event.pause)
-            adversary.lift()
+            adversary.lift(one.is_calm)
             people.await_idle()
             if one.is_calm:
                 checks.calm()
             else:
                 checks.quick()
             done += 1
+            checks.counts["answers that were spoiled"] = sum(relay.spoiled for relay in system.relays.values())
             transcript.note(f"round {one.number} took {time.monotonic() - begun:.2f} s")
             note(one.number, transcript)
             if transcript.violations:

@@ -93,7 +93,7 @@ class Relay(threading.Thread):
         self.name, self.port, self.target = name, port, target
         self.listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.lock, self.ends, self.flows = threading.Lock(), set(), []
-        self.fault, self.left, self.lifted = None, 0, threading.Event()
+        self.fault, self.left, self.spares_manifests, self.lifted = None, 0, False, threading.Event()
         self.lifted.set()
         self.spoiled, self.lost = 0, 0.0
 
@@ -105,10 +105,10 @@ class Relay(threading.Thread):
                 return
             threading.Thread(target=self.serve, args=(client,), daemon=True).start()
 
-    def set(self, fault, times=1 << 30):
-        """From now on; `times` is how many answers it may spoil."""
+    def set(self, fault, times=1 << 30, spares_manifests=False):
+        """From now on; `times` is how many answers it may spoil. A manifest comes before its package, and has been spoiled by then."""
         with self.lock:
-            self.fault, self.left = fault, times
+            self.fault, self.left, self.spares_manifests = fault, times, spares_manifests
         if fault == "still":
             self.lifted.clear()
         else:
@@ -241,10 +241,9 @@ class Relay(threading.Thread):
                 client.sendall(source.some(CHUNK_BYTES))
         return server if keeps else None
 
-    @staticmethod
-    def is_verified(path, status):
-        """Whether a digest that came another way covers the bytes of the answer."""
-        return status in (200, 206) and "/v1/content/" in path
+    def is_verified(self, path, status):
+        """Whether a digest that came another way covers the bytes of the answer, which then may be spoiled."""
+        return status in (200, 206) and "/v1/content/" in path and not (self.spares_manifests and path.partition("?")[0].endswith("/manifest"))
 
     def flow(self, path, fields, status, length):
         place, _, query = path.partition("?")
