@@ -25,8 +25,7 @@ RESTORE_SECONDS = 45
 PERIOD_SECONDS = 20
 # What a device moves out of sight within a minute, with some seconds of a busy machine.
 MOVED_SECONDS = 75
-# A node among several keeps connections to its database besides.
-RESIDENT_MEBIBYTES, DESCRIPTORS, DESCRIPTORS_OF_A_NODE = 256, 96, 128
+RESIDENT_MEBIBYTES, SOCKETS, OTHER_DESCRIPTORS = 256, 128, 40
 TICKETS = 12
 # So long the server believes an answer about a token that it is shown again.
 VERDICT_SECONDS = 300
@@ -374,10 +373,10 @@ class Checks:
                 self.violate(f"7: {one.name} takes {resident >> 10} MiB of memory")
             files = self.open_files(place)
             # Packages that were sent lately stay open, as many as the server's cache of them holds.
-            count = sum(files[name] for name in files if "/blobs/" not in name and "/cache/" not in name)
-            self.descriptors[one.name] = max(self.descriptors[one.name], count)
-            if count > (DESCRIPTORS_OF_A_NODE if self.system.database and one in self.system.nodes else DESCRIPTORS):
-                self.violate(f"7: {one.name} has {count} files open, such as {files.most_common(5)}")
+            others = sum(files[name] for name in files if name != "socket" and "/blobs/" not in name and "/cache/" not in name)
+            self.descriptors[one.name] = max(self.descriptors[one.name], others)
+            if files["socket"] > SOCKETS or others > OTHER_DESCRIPTORS:
+                self.violate(f"7: {one.name} has {files['socket']} sockets and {others} files open, such as {files.most_common(5)}")
         self.transcript.note(f"descriptors: {dict(self.descriptors)}")
         self.look("processes")
 
