@@ -61,7 +61,7 @@ def target(chance, kind, nodes):
         return "apple"
     servers = tuple(f"node{number + 1}" for number in range(nodes))
     if kind in ("kill", "still", "restart"):
-        return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES)
+        return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES * 2)
     if kind == "sync":
         return chance.choice(servers + AGENTS)
     if kind == "clock":
