@@ -138,15 +138,15 @@ package enum TicketKeyRotation {
     help:
       "With --rotate-ticket-key: seal with the new key only after that time, when all servers have the file")
 
-  /// Prints the new key's id. Needs the state directory (`--state`, `PULLBOX_STATE`) and nothing else of a configuration. `rotate` adds
-  /// the key where a database has the keys, with the delay that was asked for, and is nil where the file has them. Blocks.
+  /// Prints the new key's id. `state` is the directory whose file has the keys. `rotate` adds the key where a database has them, with the
+  /// delay that was asked for, and is nil where the file has them. Blocks.
   package static func run(
-    _ arguments: ParsedArguments,
+    _ arguments: ParsedArguments, state: () throws -> String,
     rotating rotate: (Duration?) throws -> (id: UInt32, delay: Duration)?
   ) -> ExitCode {
     do {
       let asked = arguments.value(delayOption.name) == nil ? nil : try Self.delay(arguments)
-      let added = try rotate(asked) ?? rotateFile(arguments, delay: asked ?? .zero)
+      let added = try rotate(asked) ?? rotateFile(in: state(), delay: asked ?? .zero)
       let (id, delay) = added
       let since = delay > .zero ? ", and seals in \(DurationText.short(delay))" : ""
       StandardStream.output.write("ticket key \(id) is in front\(since)\n")
@@ -157,10 +157,8 @@ package enum TicketKeyRotation {
     }
   }
 
-  private static func rotateFile(
-    _ arguments: ParsedArguments, delay: Duration
-  ) throws -> (id: UInt32, delay: Duration) {
-    let path = TicketKeyFile.path(in: try arguments.required("state"))
+  private static func rotateFile(in state: String, delay: Duration) throws -> (id: UInt32, delay: Duration) {
+    let path = TicketKeyFile.path(in: state)
     return (try TicketKeyFile.rotate(path, at: SystemWallClock().now(), delay: delay), delay)
   }
 

@@ -27,20 +27,25 @@ extension DeliveryServer {
     },
   ]
 
-  /// Adds a ticket key to the database that `--database` or the file of `--config` names, otherwise to the file of the state directory.
+  /// Adds a ticket key to the database that `--database` or the file of `--config` names, otherwise to the file of the state directory,
+  /// which `--state` or that file names.
   private static func rotateTicketKey(_ invocation: DaemonInvocation<DeliveryConfiguration>) -> ExitCode {
-    TicketKeyRotation.run(invocation.arguments) { asked in
-      let arguments = invocation.arguments
-      let configuration = try arguments.value("config").map { _ in try invocation.configuration() }
+    let arguments = invocation.arguments
+    func configured() throws -> DeliveryConfiguration? {
+      try arguments.value("config").map { _ in try invocation.configuration() }
+    }
+    let state = { try configured()?.state ?? arguments.required("state") }
+    return TicketKeyRotation.run(arguments, state: state) { asked in
+      let configuration = try configured()
       let named = try DeliveryConfiguration.address(ofDatabase: arguments.value("database"))
       guard let address = try configuration?.databaseAddress() ?? named else { return nil }
       let database = try Database.open(
         address, schema: PostgreSQLSchema.definition,
         options: PostgreSQLOptions(writers: 1, readers: 1, claim: .none))
       defer { database.close() }
-      let state = try configuration?.state ?? arguments.required("state")
       let delay = asked ?? SharedTicketKeys.delay
-      return (try SharedTicketKeys(database: database, state: state, log: Log()).rotate(delay: delay), delay)
+      let keys = SharedTicketKeys(database: database, state: try state(), log: Log())
+      return (try keys.rotate(delay: delay), delay)
     }
   }
 
