@@ -29,7 +29,7 @@ class Chapters(Installation):
                            ("/etc/pullbox/operator-key", "600 root"), ("/etc/pullbox/operators", "600 pullbox-server"),
                            ("/var/lib/pullbox-library", "750 pullbox-agent"), ("/var/lib/pullbox-server", "700 pullbox-server")):
             self.require(self.run(f"stat -c '%a %U' {path}") == mode, f"{path} is not {mode}")
-        self.held("apt installs the four packages, makes their users and directories, and no secret can be read by others")
+        self.held("apt installs the packages, makes their users and directories, and no secret can be read by others")
 
     def needs_debian_alone(self):
         for program in ("pullbox", *SERVICES):
