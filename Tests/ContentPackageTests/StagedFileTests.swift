@@ -137,6 +137,30 @@ import Testing
     #expect(try staging.finish() == [])
   }
 
+  @Test(
+    "a piece whose bytes are others three times is told of, once, so that it is not fetched without an end")
+  func unkept() throws {
+    let file = try #require(
+      manifest.files.indices.max { manifest.files[$0].length < manifest.files[$1].length })
+    let entry = manifest.files[file]
+    let offset = entry.length.rawValue / 2
+    var area = try open()
+    for piece in 0..<4 { try area.write(try staging.sample.verifiedPiece(piece)) }
+    for loss in 1...3 {
+      try extents.checkLosses()
+      try change("\(staging.areaPath)/tree/\(entry.path.text)", at: offset)
+      #expect(try StagedFile(opening: file, of: extents, in: staging.areaPath).check(at: offset) == .damaged)
+      let isDropped = try area.dropDamaged()
+      #expect(isDropped, "loss \(loss)")
+      for piece in area.pieces.missing { try area.write(try staging.sample.verifiedPiece(piece)) }
+    }
+    let error = #expect(throws: UnkeptPieceError.self) { try extents.checkLosses() }
+    let pieces = extents.plan.pieces(of: file)
+    #expect(error.map { pieces.contains($0.piece) } == true)
+    // Another try is made after a pause.
+    try extents.checkLosses()
+  }
+
   @Test("a file that is open stays readable when the content goes to its place") func placed() throws {
     var area = try open()
     for piece in 0..<4 { try area.write(try staging.sample.verifiedPiece(piece)) }

@@ -64,9 +64,11 @@ package actor StagingSession {
     demand.attach(extents, at: paths.staging, operations: operations)
   }
 
-  /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Opening
+  /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Throws ``UnkeptPieceError`` where the disk does
+  /// not keep what is written. Opening
   /// again changes nothing while the area is still the one that was opened.
   package func open() throws -> PieceMap {
+    try extents.checkLosses()
     finished = nil
     if area != nil {
       if try keepingArea({ () throws in try area?.isCurrent() == true }) { return try dropDamaged() }

@@ -37,6 +37,8 @@ package final class StagedExtents: Sendable {
     var damaged: Set<Damage> = []
     /// Pieces that were there, were found damaged, and have not come again.
     var lost: Set<Int> = []
+    /// How often each piece was lost since ``StagedExtents/checkLosses()`` threw.
+    var losses: [Int: Int] = [:]
     var observer: (@Sendable () -> Void)?
   }
 
@@ -183,23 +185,42 @@ extension StagedExtents {
   func noteDamaged(_ damage: Damage) {
     change { state in
       state.damaged.insert(damage)
+      for piece in pieces(of: damage) { state.losses[piece, default: 0] += 1 }
       remove(damage, from: &state)
     }
   }
 
   private func remove(_ damage: Damage, from state: inout State) {
-    switch damage {
-    case .piece(let piece):
+    for piece in pieces(of: damage) {
       state.pieces.markMissing(piece)
       state.lost.insert(piece)
-    case .file(let file):
-      state.whole[file] = false
-      state.inflated[file] = nil
-      for piece in plan.pieces(of: file) {
-        state.pieces.markMissing(piece)
-        state.lost.insert(piece)
-      }
     }
+    guard case .file(let file) = damage else { return }
+    state.whole[file] = false
+    state.inflated[file] = nil
+  }
+
+  private func pieces(of damage: Damage) -> Range<Int> {
+    switch damage {
+    case .piece(let piece): piece..<piece + 1
+    case .file(let file): plan.pieces(of: file)
+    }
+  }
+
+  /// Times that a piece may be lost before ``checkLosses()`` throws.
+  package static let maximumLosses = 3
+
+  /// Throws where a piece was lost ``maximumLosses`` times: a disk that does not keep what is written there would have it fetched without an
+  /// end. It counts anew then, for another try is made after a pause.
+  package func checkLosses() throws(UnkeptPieceError) {
+    let unkept = state.withLock { state -> Int? in
+      guard let unkept = state.losses.first(where: { $0.value >= Self.maximumLosses })?.key else {
+        return nil
+      }
+      state.losses = [:]
+      return unkept
+    }
+    if let unkept { throw UnkeptPieceError(piece: unkept) }
   }
 
   /// The pieces that were there, were found damaged, and have not come again.
@@ -214,5 +235,15 @@ extension StagedExtents {
       return state.observer
     }
     observer?()
+  }
+}
+
+/// A piece was written again and again, and other bytes were read each time.
+package struct UnkeptPieceError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The piece's number in the package.
+  package let piece: Int
+
+  package var description: String {
+    "piece \(piece) was written \(StagedExtents.maximumLosses) times, and other bytes were read each time"
   }
 }
