@@ -20,7 +20,8 @@ package struct SearchIndex: Sendable {
     var places: [Int32]
   }
 
-  private let names: [ProductIdentifier]
+  /// The products in the order in which they are found.
+  package let names: [ProductIdentifier]
   /// By their words.
   private let entries: [Entry]
 
@@ -58,6 +59,11 @@ package struct SearchIndex: Sendable {
 
   /// Returns the products that have all words of the question, in their order; none for a question without words.
   package func products(matching question: String) -> [ProductIdentifier] {
+    places(matching: question).map { names[Int($0)] }
+  }
+
+  /// The same by their places among ``names``.
+  package func places(matching question: String) -> [Int32] {
     let words = Self.split(String(question.unicodeScalars.prefix(Self.maximumLength)))
       .prefix(Self.maximumWords)
     guard !words.isEmpty else { return [] }
@@ -74,7 +80,9 @@ package struct SearchIndex: Sendable {
       }
     }
     let wanted = UInt8(words.count)
-    return counts.indices.lazy.filter { counts[$0] == wanted }.map { names[$0] }
+    var places: [Int32] = []
+    for (place, count) in counts.enumerated() where count == wanted { places.append(Int32(clamping: place)) }
+    return places
   }
 
   private static func words(of localizations: [String: Product.Localization]) -> Set<String> {

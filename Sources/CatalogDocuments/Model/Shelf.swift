@@ -19,18 +19,34 @@ package struct Shelf: Sendable {
     package var previous: Previous
   }
 
-  package let names: [ProductIdentifier]
+  /// The products in their order.
+  package struct Names: RandomAccessCollection, Sendable {
+    fileprivate let all: [ProductIdentifier]
+    /// Which of `all` these are; nil for every one. A search finds thousands of which a page is shown: no other one's name is touched.
+    fileprivate let places: [Int32]?
+
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { places?.count ?? all.count }
+    package subscript(position: Int) -> ProductIdentifier {
+      places.map { all[Int($0[position])] } ?? all[position]
+    }
+  }
+
+  package let names: Names
   /// Nil for a list that is made for one page: to find a cursor once costs less than to know all places.
   private let places: [ProductIdentifier: Int]?
 
-  /// Arranges the names for any number of pages, or for one alone.
-  package init(_ names: [ProductIdentifier], forOnePage isForOnePage: Bool = false) {
-    self.names = names
-    places =
-      isForOnePage
-      ? nil
-      : Dictionary(
-        names.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+  /// Arranges the names for any number of pages.
+  package init(_ names: [ProductIdentifier]) {
+    self.names = Names(all: names, places: nil)
+    places = Dictionary(
+      names.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Arranges those of the names that stand at these places, for one page.
+  package init(_ places: [Int32], of names: [ProductIdentifier]) {
+    self.names = Names(all: names, places: places)
+    self.places = nil
   }
 
   private func place(of name: ProductIdentifier) -> Int? {

@@ -91,7 +91,7 @@ package struct FeedComposer: Sendable {
     case .singles: return try selection(page, of: order.singles)
     case .search(let words):
       return try selection(
-        page, of: Shelf(order.search.products(matching: words), forOnePage: true))
+        page, of: Shelf(order.search.places(matching: words), of: order.search.names))
     default:
       throw Problem(.notFound)
     }
