@@ -309,6 +309,7 @@ extension FakeServer {
     change { $0.feedTokens.append(token) }
     let clock = SystemMonotonicClock()
     let seconds = try request.number("wait", in: 0...300, default: 0)
+    change { $0.feedWaits.append(seconds) }
     let end = clock.now() + .seconds(seconds)
     let after = request.queryValue("after").flatMap { Int($0) }
     let isNew = state.withLock { state in

@@ -150,6 +150,8 @@ package final class FakeServer: Sendable {
     /// The token that answers about a receipt bring; those that the feed was asked with, which are all good.
     package var feedToken = "feed"
     package var feedTokens: [String] = []
+    /// How many seconds each question for the feed would have waited for news.
+    package var feedWaits: [Int] = []
     /// The keys that licenses are signed with, the newest last, each endorsed by the one before; empty for a server that has no licenses.
     package var licenseKeys: [SigningKey] = []
     /// Whether the first license is given again to every later question, and that one.

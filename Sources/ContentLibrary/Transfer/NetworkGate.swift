@@ -67,7 +67,7 @@ package final class NetworkGate: Sendable {
   package var openings: Int { state.withLock { $0.openings } }
 
   /// Whether calls go out without being probes.
-  var isOpen: Bool { state.withLock { $0.condition.isOpen } }
+  package var isOpen: Bool { state.withLock { $0.condition.isOpen } }
 
   /// `signal` is given whenever the way opens. The gate keeps it for its own life.
   package func signalOpenings(to signal: AsyncSignal) {

@@ -110,12 +110,14 @@ struct DeliveryClient: Sendable {
 
   /// Returns the entries of the feed behind a cursor. If there are none, the server answers after `wait`. Its
   /// dates are translated to this device's clock by the `Date` of the answer, so that waiting times are right
-  /// on a device whose clock is wrong. The timeout is 20 seconds longer than `wait`.
+  /// on a device whose clock is wrong. The timeout is 20 seconds longer than `wait`. While something else answers in the server's
+  /// place it waits for no news: everything else waits for the end of a probe.
   ///
   /// - Parameter cursor: nil for the beginning.
   func feed(
     _ feed: FeedReference, after cursor: String?, wait: Duration
   ) async throws(APICallError) -> FeedResponse {
+    let wait = monitor.network.isOpen ? wait : .zero
     var api = api
     api.timeout = wait + .seconds(20)
     let query =

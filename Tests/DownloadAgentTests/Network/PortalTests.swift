@@ -1,5 +1,6 @@
 import AgentTesting
 import Commerce
+import ContentLibrary
 import ContentPackage
 import CoreTypes
 import Crypto
@@ -79,6 +80,33 @@ import Testing
     }
     #expect(try harness.placed(package))
     #expect(server.state.current.pages[station] == [])
+  }
+
+  @Test("a question to the feed that is the probe of a closed way waits for no news: all else waits for it")
+  func feedAsProbe() async throws {
+    let server = FakeServer([])
+    server.change { state in
+      state.feed = []
+      state.portal = FakeServer.Page(status: 200)
+    }
+    let directory = try TemporaryDirectory()
+    try await server.open { url in
+      let network = NetworkGate(backoff: Self.probes)
+      let client = DeliveryClient(
+        api: APIClient(baseURL: url, client: try HTTPClient()),
+        monitor: EndpointHealth(url: url, clock: SystemWallClock(), network: network),
+        identity: try DeviceIdentity.load(from: directory.path), time: ServerTime(clock: SystemWallClock()))
+      let feed = FeedReference(
+        url: "/v1/feed", token: "feed", expires: SystemWallClock().now() + .seconds(3600))
+      await #expect(throws: APICallError.self) {
+        _ = try await client.feed(feed, after: "0", wait: .seconds(300))
+      }
+      server.change { $0.portal = nil }
+      while (try? await client.feed(feed, after: "0", wait: .seconds(300))) == nil { await Task.yield() }
+      // The way is open; the first answer of a feed comes at once.
+      _ = try await client.feed(feed, after: nil, wait: .seconds(300))
+    }
+    #expect(server.state.current.feedWaits == [0, 300])
   }
 
   @Test("a manifest may take longer than a call may (R5)") func slowManifest() async throws {
