@@ -26,7 +26,7 @@ PERIOD_SECONDS = 20
 # What a device moves out of sight within a minute, with some seconds of a busy machine.
 MOVED_SECONDS = 75
 RESIDENT_MEBIBYTES, SOCKETS, OTHER_DESCRIPTORS = 256, 128, 40
-TICKETS = 12
+TICKETS = 6
 # So long the server believes an answer about a token that it is shown again.
 VERDICT_SECONDS = 300
 
@@ -295,20 +295,29 @@ class Checks:
             products[row["digest"]].add(row["product"])
             self.lengths[row["digest"]] = int(row["length"])
         now = time.time()
-        newest = sorted(self.tickets.items(), key=lambda pair: pair[1][2])[-TICKETS:]
-        for ticket, (name, digest, seen) in newest:
+        for ticket, (name, digest, seen) in self.telling(products, now):
             status = self.open(digest, ticket)
             if status is None:
                 continue
             self.look("tickets")
             if status in (200, 206) and now - seen > TICKET_SECONDS + 1:
                 self.violate(f"3: a ticket of {name} that was used {now - seen:.1f} s ago still opens {digest[:12]}; it is good for {TICKET_SECONDS} s")
-            denied = [self.denied.get((OWNERS.get(name), product)) for product in products[digest]]
-            if status in (200, 206) and denied and all(denied):
+            if status in (200, 206) and self.is_denied(name, products[digest]):
                 self.violate(f"3: a ticket of {name} opens {digest[:12]} of {sorted(products[digest])}, which is not owned")
         for ticket in [ticket for ticket, (_, _, seen) in self.tickets.items() if now - seen > 3 * TICKET_SECONDS]:
             del self.tickets[ticket]
         self.see_sent(products)
+
+    def is_denied(self, name, products):
+        """Whether it is known of all these products that the device's owner has none."""
+        return bool(products) and all((OWNERS.get(name), product) in self.denied for product in products)
+
+    def telling(self, products, now):
+        """The tickets that say most: of what is not owned, just beyond their time, and the newest; some of each."""
+        known = sorted(self.tickets.items(), key=lambda pair: pair[1][2])
+        denied = [one for one in known if self.is_denied(one[1][0], products[one[1][1]])]
+        over = [one for one in known if now - one[1][2] > TICKET_SECONDS + 1]
+        return dict(denied[-TICKETS:] + over[-TICKETS:] + known[-TICKETS:]).items()
 
     def open(self, digest, ticket):
         try:

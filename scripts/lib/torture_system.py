@@ -30,7 +30,7 @@ ISSUER = "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10"
 OWNERS = {"ada1": "ada", "ada2": "ada", "bob1": "bob", "bob2": "bob"}
 LIBRARY_MEBIBYTES = 96
 # How long a ticket opens its content, how often stores are asked about what is being sent, and what a month of subscriptions takes.
-TICKET_SECONDS, POLL_SECONDS, MONTH = 10, 1, "30s"
+TICKET_SECONDS, POLL_SECONDS, MONTH = 15, 1, "30s"
 # One that waits longer for an answer is given up by its client.
 CALL_SECONDS = 30
 
