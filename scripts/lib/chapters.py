@@ -128,7 +128,8 @@ class Chapters(Installation):
         self.held("a library in /srv, readable by members of the group and no one else")
 
     def serves_a_user(self):
-        self.run("systemctl start user@$(id -u bob)")
+        # As a user who is logged in, whose services outlive what others do in that user's name.
+        self.run("loginctl enable-linger bob; systemctl start user@$(id -u bob)")
         self.run(f"umask 077; curl -sf -d '{{\"territory\":\"USA\",\"name\":\"bob\"}}' {STORE}/sandbox/v1/accounts |"
                  " sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/' >~/token", "bob")
         for command in self.commands("The agent of a user"):
