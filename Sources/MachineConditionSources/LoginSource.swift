@@ -1,7 +1,7 @@
 package import AgentRecords
 package import CoreTypes
 package import MessageBus
-import ServiceRuntime
+package import ServiceRuntime
 
 /// logind's word that the machine is about to sleep or to go off. A delay inhibitor has logind wait, five seconds at most, until what
 /// transfers has come to rest.
@@ -15,15 +15,17 @@ package struct LoginSource: ConditionSource {
   package let name = ConditionSourceName.login
   private let bus: BusConnection
   private let clock: any MonotonicClock
+  private let refusals: InhibitorRefusals
 
-  /// `bus` is the system's.
-  package init(bus: BusConnection, clock: any MonotonicClock) {
+  /// `bus` is the system's. A delay that is refused is logged once.
+  package init(bus: BusConnection, clock: any MonotonicClock, log: Log) {
     self.bus = bus
     self.clock = clock
+    refusals = InhibitorRefusals(log: log)
   }
 
   package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
-    var inhibitor: BusDescriptor?
+    var inhibitor: SleepInhibitor?
     var isThere = false
     let subscription = bus.subscribe(
       BusMatch(sender: Self.service, .signals(path: Self.path, interface: Self.interface)))
@@ -66,24 +68,14 @@ package struct LoginSource: ConditionSource {
   }
 
   /// Nil where logind gives none: sleep does not wait for the agent then.
-  private func takeDelay() async -> BusDescriptor? {
-    do {
-      return try await Self.inhibit(
-        "sleep:shutdown", mode: "delay", why: "content is being downloaded, and is put down first", on: bus)
+  private func takeDelay() async -> SleepInhibitor? {
+    do throws(BusError) {
+      return try await SleepInhibitor(
+        .delay, why: "content is being downloaded, and is put down first", on: bus)
     } catch {
       // A machine without logind, or one that does not let this user ask, sleeps when it wants to.
+      refusals.note(error, "logind does not wait for the agent before the machine sleeps")
       return nil
     }
-  }
-
-  static func inhibit(
-    _ what: String, mode: String, why: String, on bus: BusConnection
-  ) async throws(BusError) -> BusDescriptor? {
-    let answer = try await bus.call(
-      BusMethodCall(
-        "Inhibit", of: interface, at: path, destination: service,
-        arguments: [.string(what), .string("Pullbox"), .string(why), .string(mode)]),
-      timeout: BusFollower.patience)
-    return answer.first?.openDescriptor
   }
 }

@@ -22,7 +22,7 @@ package struct MachineSources: Sendable {
         system = bus
         sources += [
           NetworkManagerSource(bus: bus, clock: clock), UPowerSource(bus: bus, clock: clock),
-          PowerProfilesSource(bus: bus, clock: clock), LoginSource(bus: bus, clock: clock),
+          PowerProfilesSource(bus: bus, clock: clock), LoginSource(bus: bus, clock: clock, log: log),
         ]
       } catch {
         sources += onBus.map { AbsentSource(name: $0, reason: error.message) }

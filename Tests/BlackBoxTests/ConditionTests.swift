@@ -158,7 +158,8 @@ struct ConditionTests {
           "DBUS_SYSTEM_BUS_ADDRESS": daemon.address, "PULLBOX_CONDITION_SOURCES": "logind",
           "PULLBOX_MAXIMUM_RATE": "4MiB",
         ])
-      try await eventually { try await delays() == 1 }
+      // One of sleep and one of shutdown.
+      try await eventually { try await delays() == 2 }
       #expect(try await stack.agent.buy(product).status == 201)
       _ = try await stack.agent.download(of: product) { $0.bytesVerified >= .mebibytes(3) }
       try await emit(true)
@@ -168,7 +169,7 @@ struct ConditionTests {
       try await emit(false)
       let ended = try await stack.agent.finishedDownload(of: product)
       #expect(ended.state == .finished && ended.bytesReceived == ended.bytesTotal, "no byte came twice")
-      try await eventually { try await delays() == 1 }
+      try await eventually { try await delays() == 2 }
       await mock.killAndWait()
       bus.close()
       await daemon.stop()

@@ -194,11 +194,16 @@ struct BusSourceTests {
 
   @Test("logind waits for what transfers, and takes another delay after waking") func sleep() async throws {
     let mock = try Mock("logind", "org.freedesktop.login1")
-    let source = LoginSource(bus: mock.bus, clock: SystemMonotonicClock())
+    let source = LoginSource(bus: mock.bus, clock: SystemMonotonicClock(), log: Log(level: .error))
     try await with(mock, source) { words in
       try await mock.start()
       try await words.first { $0.isLeaving == false }
-      try await until(mock) { $0.map { [$0[0], $0[1], $0[3]] } == [["sleep:shutdown", "Pullbox", "delay"]] }
+      // One for each: for both at once logind (252) asks polkit about the lid.
+      try await until(mock) {
+        Set($0.map { [$0[0], $0[1], $0[3]] }) == [
+          ["sleep", "Pullbox", "delay"], ["shutdown", "Pullbox", "delay"],
+        ]
+      }
       func emit(_ begins: Bool) async throws {
         try await mock.mock(
           "EmitSignal",
@@ -212,7 +217,7 @@ struct BusSourceTests {
       try await until(mock) { $0.isEmpty }
       try await emit(false)
       try await words.first { $0.isLeaving == false }
-      try await until(mock) { $0.count == 1 }
+      try await until(mock) { $0.count == 2 }
     }
   }
 
@@ -223,7 +228,9 @@ struct BusSourceTests {
       bus: mock.bus, clock: SystemMonotonicClock(), log: Log(level: .error))
     try await inhibitor.whilePlacing("Heroes") {
       try await until(mock) {
-        $0 == [["shutdown:sleep", "Pullbox", "Heroes is moved to its place", "block"]]
+        Set($0)
+          == Set(
+            ["sleep", "shutdown"].map { [$0, "Pullbox", "Heroes is moved to its place", "block"] })
       }
     }
     try await until(mock) { $0.isEmpty }

@@ -105,31 +105,32 @@ class HomeChapters(BusChapters):
 
     # Sleep
 
-    def sleeps(self):
+    def inhibitors(self):
+        """What the agent of the device keeps logind from, and how."""
+        lines = [line.split() for line in self.run("systemd-inhibit --list --no-legend --no-pager").splitlines()]
+        return {(words[5], words[-1]) for words in lines if words[0] == "Pullbox" and words[2] == "pullbox-agent"}
+
+    def inhibits_sleep(self):
         if self.lacks("sleep", "/lib/systemd/systemd-logind"):
             return
-        if self.machine.code("systemctl is-active systemd-logind") != 0:
-            self.skipped("sleep", "logind does not run here")
-            return
         self.machine.wait(10, "logind", lambda: self.source("logind") == "speaks")
-        listed = self.machine.wait(10, "delay inhibitor", lambda: [
-            line for line in self.run("systemd-inhibit --list --no-legend --no-pager").splitlines()
-            if line.split()[0] == "Pullbox" and "pullbox-agent" in line])
-        self.require(len(listed) == 1 and "delay" in listed[0] and "sleep" in listed[0] and "shutdown" in listed[0], f"inhibitors: {listed}")
-        self.held("systemd-inhibit lists the agent's delay of sleep and shutdown")
+        self.machine.wait(10, "delay of sleep and shutdown", lambda: self.inhibitors() == {("sleep", "delay"), ("shutdown", "delay")})
+        self.held("systemd-inhibit lists the agent's delay of sleep and of shutdown")
+        self.sleeps()
+
+    def sleeps(self):
         # The kernel of namespaces does not sleep: what it can, and the step that would have it do so, are others.
         self.run("echo 'freeze mem' >/run/check-sleep-states && mount --bind /run/check-sleep-states /sys/power/state")
         self.run("mkdir -p /run/systemd/system/systemd-suspend.service.d && printf '[Service]\\nExecStart=\\nExecStart=/bin/sleep 5\\n' "
                  ">/run/systemd/system/systemd-suspend.service.d/check.conf && systemctl daemon-reload && systemctl restart systemd-logind")
-        self.machine.wait(40, "logind", lambda: self.source("logind") == "speaks" and "delay" in self.run(
-            "systemd-inhibit --list --no-legend --no-pager | grep '^Pullbox' || true"))
+        self.machine.wait(40, "delay", lambda: self.source("logind") == "speaks" and len(self.inhibitors()) > 0)
         can = self.run("busctl --system call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager CanSuspend")
         if can != 's "yes"':
             self.skipped("sleep", f"logind cannot suspend here: {can}")
             return
         self.run("mkdir -p /run/systemd/system/pullbox-agent.service.d && printf '[Service]\\nEnvironment=PULLBOX_MAXIMUM_SPEED=2MiB\\n' "
                  ">/run/systemd/system/pullbox-agent.service.d/check.conf && systemctl daemon-reload && systemctl restart pullbox-agent")
-        self.machine.wait(10, "logind", lambda: self.source("logind") == "speaks")
+        self.machine.wait(10, "delay", lambda: len(self.inhibitors()) > 0)
         if self.machine.code(f"pullbox path {LARGE} >/dev/null 2>&1", "ada") != 0:
             if self.machine.code("test -d /tmp/noise") != 0:
                 self.publishes_noise()
@@ -171,6 +172,7 @@ class HomeChapters(BusChapters):
         self.require(asked and "is moved to its place" in asked[0], f"it does not ask for a block: {said[-2000:]}")
         self.require("does not let the agent" not in self.journal("pullbox-agent", since), "logind refuses the block")
         self.require("AccessDenied" not in said and "InteractiveAuthorizationRequired" not in said, "logind refuses the block")
+        self.require(re.search(r'"BlockInhibited":\{"type":"s","data":"[^"]*sleep', said), f"logind blocks no sleep: {said[-2000:]}")
         self.held("while content is placed the machine is kept awake: logind gives the block by the package's rule for polkit")
 
     # The battery
