@@ -28,7 +28,7 @@ package struct MachineSources: Sendable {
         sources += onBus.map { AbsentSource(name: $0, reason: error.message) }
       }
     }
-    if heard.contains(.networkMonitor), Self.isSandboxed {
+    if heard.contains(.networkMonitor), FlatpakSandbox.isAround {
       do throws(BusError) {
         sources.append(NetworkMonitorSource(bus: try BusConnection.open(.session), clock: clock))
       } catch {
@@ -49,12 +49,6 @@ package struct MachineSources: Sendable {
     all = sources.filter { heard.contains($0.name) }
     inhibitor =
       heard.contains(.login) ? system.map { PlacingInhibitor(bus: $0, clock: clock, log: log) } : nil
-  }
-
-  /// Whether this process runs in a sandbox of Flatpak's (flatpak-metadata(5)).
-  private static var isSandboxed: Bool {
-    // What cannot be looked at is not there for this process.
-    ((try? FileSystem.status(of: "/.flatpak-info")) ?? nil) != nil
   }
 
   /// The folder of this process's control group, where it has one of its own (cgroups(7), version 2).

@@ -78,19 +78,21 @@ struct DesktopSessionTests {
     switch request.member {
     case "GetCapabilities": [.strings(["actions", "body", "body-markup"])]
     case "Notify": [.uint32(request.arguments[1].number == 0 ? 7 : UInt32(request.arguments[1].number ?? 0))]
-    case "CloseNotification": []
+    case "CloseNotification", "AddNotification", "RemoveNotification": []
     default: nil
     }
   }
 
-  /// Runs the program between both, until `body` returns.
+  /// Runs the program between both, until `body` returns; in a sandbox the desktop is the portal.
   private func withDesktop(
+    isSandboxed: Bool = false,
     _ body: (PrivateBus, StandIn, StandIn, Locked<[[[String]]]>) async throws -> Void
   ) async throws {
     let daemon = try PrivateBus()
     try daemon.start()
     let agent = try StandIn(AgentFollower.agent, on: daemon, answering: Self.agent)
-    let desktop = try StandIn(NotificationServer.name, on: daemon, answering: Self.desktop)
+    let desktop = try StandIn(
+      isSandboxed ? PortalNotifications.name : NotificationServer.name, on: daemon, answering: Self.desktop)
     let started = Locked<[[[String]]]>([])
     // The machine's bus is another one, which never comes.
     var environment = daemon.environment
@@ -100,7 +102,7 @@ struct DesktopSessionTests {
       launcher: ProgramLauncher { commands in
         started.withLock { $0.append(commands) }
         return true
-      }, log: Log(level: .error))
+      }, isSandboxed: isSandboxed, log: Log(level: .error))
     try await withThrowingDiscardingTaskGroup { group in
       group.addTask { await agent.run() }
       group.addTask { await desktop.run() }
@@ -188,7 +190,7 @@ struct DesktopSessionTests {
     ended.withLock { $0 = desktop.bus }
     let bus = try BusConnection.open(.address(daemon.address))
     let server = NotificationServer(on: bus, words: NoticeWords(locale: "C"))
-    let answers = Locked<[NotificationServer.Answer]>([])
+    let answers = Locked<[NoticeAnswer]>([])
     await withDiscardingTaskGroup { group in
       group.addTask { await desktop.run() }
       await desktop.ready()
@@ -204,6 +206,59 @@ struct DesktopSessionTests {
       desktop.bus.close()
     }
     await daemon.stop()
+  }
+
+  @Test(
+    "in a sandbox the portal shows the issue, by its title as text; what it tells of the button opens page 1, and another issue has a notice of its own"
+  )
+  func portal() async throws {
+    try await withDesktop(isSandboxed: true) { _, agent, desktop, started in
+      _ = try await next("Subscriptions", of: agent)
+      func come(_ product: String) throws {
+        try agent.bus.send(
+          BusSignal(
+            "IssueReady", of: AgentFollower.agentInterface, at: AgentFollower.root,
+            arguments: [.path(Self.item), .string(product)]))
+      }
+      try come(Self.product)
+      let notice = try await next("AddNotification", of: desktop).arguments
+      #expect(notice[0] == .string("product/\(Self.product)"))
+      #expect(notice[1]["title"]?.text == "<b>Heroes</b> & Co")
+      #expect(notice[1]["body"]?.text == "A new issue is here.")
+      let buttons = try #require(notice[1]["buttons"]?.elements)
+      #expect(buttons.map { $0["label"]?.text } == ["Read", "Later"])
+      #expect(notice[1]["default-action"]?.text == "default")
+      // Of an earlier run of the program.
+      for identifier in ["product/other", "product/\(Self.product)"] {
+        try desktop.bus.send(
+          BusSignal(
+            "ActionInvoked", of: PortalNotifications.interface, at: PortalNotifications.path,
+            arguments: [.string(identifier), .string("0"), .array(of: "v", [])]))
+      }
+      _ = try await next("Open", of: agent)
+      try come("b")
+      let other = try await next("AddNotification", of: desktop).arguments
+      #expect(other[0] == .string("product/b"))
+      #expect(started.current == [[["pullbox", "open", Self.product, "1"], ["xdg-open", "/l/heroes"]]])
+    }
+  }
+
+  @Test("what no longer holds is taken back from the portal")
+  func portalRemoval() async throws {
+    try await withDesktop(isSandboxed: true) { _, agent, desktop, _ in
+      _ = try await next("Subscriptions", of: agent)
+      try agent.bus.send(
+        BusSignal(
+          "IssueReady", of: AgentFollower.agentInterface, at: AgentFollower.root,
+          arguments: [.path(Self.item), .string(Self.product)]))
+      _ = try await next("AddNotification", of: desktop)
+      try agent.bus.send(
+        BusSignal(
+          "InterfacesRemoved", of: .objectManager, at: AgentFollower.root,
+          arguments: [.path(Self.item), .strings(["com.pullbox.Agent1.LibraryItem"])]))
+      let removed = try await next("RemoveNotification", of: desktop).arguments
+      #expect(removed == [.string("product/\(Self.product)")])
+    }
   }
 
   @Test("the shell finds titles of the library")

@@ -90,6 +90,12 @@ public struct Notice: Hashable, Sendable {
     self.isQuestion = isQuestion
   }
 
+  /// The answer by the key that servers of notifications have for it: its place, or `default` for the first one. Nil for another text.
+  func action(byKey key: String) -> Action? {
+    if key == "default" { return actions.first }
+    return actions.enumerated().first { "\($0.offset)" == key }?.element
+  }
+
   /// Characters of a title in a notice, at most.
   public static let maximumTitle = 200
 

@@ -1,6 +1,7 @@
 public import CoreTypes
 public import MessageBus
 public import ServiceRuntime
+public import SystemCalls
 
 /// The desktop's side of the agent, for one user's session: notices, progress on the icon, links, and the search of the shell. Without the
 /// agent, without notifications or without a bus it waits, and wakes up for nothing.
@@ -14,7 +15,7 @@ public actor DesktopSession: Service {
 
   private nonisolated let session: BusConnection
   private nonisolated let followers: [AgentFollower]
-  private nonisolated let server: NotificationServer
+  private nonisolated let server: any NoticeServer
   private nonisolated let launcher: ProgramLauncher
   private nonisolated let words: NoticeWords
   private nonisolated let locale: String
@@ -27,11 +28,11 @@ public actor DesktopSession: Service {
   private nonisolated let changes: AsyncStream<NotificationPlan.Change>
   private nonisolated let changesContinuation: AsyncStream<NotificationPlan.Change>.Continuation
 
-  /// Connects to the user's bus and to the machine's. Throws ``BusError`` where libsystemd is missing, or the environment names no bus of the
+  /// Connects to the user's bus and to the machine's. A program in a sandbox shows notices through the portal. Throws ``BusError`` where libsystemd is missing, or the environment names no bus of the
   /// user.
   public init(
     environment: [String: String], clock: any MonotonicClock = SystemMonotonicClock(),
-    launcher: ProgramLauncher = .system, log: Log
+    launcher: ProgramLauncher = .system, isSandboxed: Bool = FlatpakSandbox.isAround, log: Log
   ) throws(BusError) {
     session = try BusConnection.open(
       .session, environment: environment, configuration: BusConfiguration(service: Self.busName))
@@ -46,7 +47,9 @@ public actor DesktopSession: Service {
       ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
     words = NoticeWords(locale: locale)
     plan = NotificationPlan(words: words)
-    server = NotificationServer(on: session, words: words)
+    server =
+      isSandboxed
+      ? PortalNotifications(on: session, words: words) : NotificationServer(on: session, words: words)
     self.launcher = launcher
     self.log = log
     (changes, changesContinuation) = AsyncStream.makeStream()
@@ -87,7 +90,7 @@ public actor DesktopSession: Service {
     }
   }
 
-  private func take(_ answer: NotificationServer.Answer) async {
+  private func take(_ answer: NoticeAnswer) async {
     switch answer {
     case .chosen(let action): await perform(action)
     case .closed(let subject): handle(.closed(subject))

@@ -1,24 +1,12 @@
 internal import MessageBus
 
 /// The desktop's notifications (`org.freedesktop.Notifications`, Desktop Notifications Specification 1.2).
-actor NotificationServer {
+actor NotificationServer: NoticeServer {
   static let name: BusName = "org.freedesktop.Notifications"
   private static let path: BusPath = "/org/freedesktop/Notifications"
   private static let interface: BusInterface = "org.freedesktop.Notifications"
   /// The identifier of the program's `.desktop` file and of its icon.
   static let application = "com.pullbox.Desktop"
-
-  /// The answer of a person, or of the server, to a notice.
-  enum Answer: Hashable, Sendable {
-    /// An action was chosen.
-    case chosen(Notice.Action)
-    /// The notice is gone.
-    case closed(Notice.Subject)
-    /// The server, and with it all notices, has gone.
-    case gone
-    /// The server is there.
-    case there
-  }
 
   private let bus: BusConnection
   private let words: NoticeWords
@@ -29,7 +17,7 @@ actor NotificationServer {
   private var early: [BusSignal] = []
   /// The subjects whose notices the desktop has been given and has not numbered.
   private var showing: Set<Notice.Subject> = []
-  private var take: @Sendable (Answer) async -> Void = { _ in }
+  private var take: @Sendable (NoticeAnswer) async -> Void = { _ in }
   private var shown: [UInt32: Notice] = [:]
   private var readsMarkup = false
 
@@ -39,7 +27,7 @@ actor NotificationServer {
   }
 
   /// The server's answers, for as long as the connection lives.
-  func follow(_ take: @escaping @Sendable (Answer) async -> Void) async {
+  func follow(_ take: @escaping @Sendable (NoticeAnswer) async -> Void) async {
     self.take = take
     defer { self.take = { _ in } }
     for await news in bus.subscribe(BusMatch(sender: Self.name, .signals(interface: Self.interface))) {
@@ -68,7 +56,7 @@ actor NotificationServer {
   }
 
   /// Nil for a notice that is not shown, and for what is no answer.
-  private func answer(_ signal: BusSignal, to number: UInt32) -> Answer? {
+  private func answer(_ signal: BusSignal, to number: UInt32) -> NoticeAnswer? {
     guard let notice = shown[number] else { return nil }
     switch signal.member {
     case "NotificationClosed":
@@ -77,7 +65,7 @@ actor NotificationServer {
       return showing.contains(notice.subject) ? nil : .closed(notice.subject)
     case "ActionInvoked":
       guard signal.arguments.count == 2 else { return nil }
-      return Self.action(signal.arguments[1].text, of: notice).map { .chosen($0) }
+      return signal.arguments[1].text.flatMap { notice.action(byKey: $0) }.map { .chosen($0) }
     default: return nil
     }
   }
@@ -95,11 +83,6 @@ actor NotificationServer {
   private func forget(_ number: UInt32) {
     guard let notice = shown.removeValue(forKey: number) else { return }
     if numbers[notice.subject] == number { numbers[notice.subject] = nil }
-  }
-
-  private static func action(_ key: String?, of notice: Notice) -> Notice.Action? {
-    if key == "default" { return notice.actions.first }
-    return notice.actions.enumerated().first { "\($0.offset)" == key }?.element
   }
 
   private func readCapabilities() async {

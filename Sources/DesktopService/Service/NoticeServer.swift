@@ -1,0 +1,23 @@
+internal import MessageBus
+
+/// The answer of a person, or of the server, to a notice.
+enum NoticeAnswer: Hashable, Sendable {
+  /// An action was chosen.
+  case chosen(Notice.Action)
+  /// The notice is gone.
+  case closed(Notice.Subject)
+  /// The server, and with it all notices, has gone.
+  case gone
+  /// The server is there.
+  case there
+}
+
+/// The one who shows notices to a person.
+protocol NoticeServer: Sendable {
+  /// The server's answers, for as long as the connection lives.
+  func follow(_ take: @escaping @Sendable (NoticeAnswer) async -> Void) async
+  /// Shows a notice in the place of the one of its subject. Throws ``BusError`` where there is no such server.
+  func show(_ notice: Notice) async throws(BusError)
+  /// Closes the notice of the subject, if it is there.
+  func close(_ subject: Notice.Subject) async
+}

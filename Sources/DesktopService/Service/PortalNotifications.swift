@@ -1,0 +1,91 @@
+internal import MessageBus
+
+/// The desktop's notifications for a program in a sandbox (`org.freedesktop.portal.Notification`, version 1). The portal knows the program by
+/// its sandbox, shows text as text, and does not tell that a notice was closed.
+actor PortalNotifications: NoticeServer {
+  static let name: BusName = "org.freedesktop.portal.Desktop"
+  static let path: BusPath = "/org/freedesktop/portal/desktop"
+  static let interface: BusInterface = "org.freedesktop.portal.Notification"
+
+  private let bus: BusConnection
+  private let words: NoticeWords
+  /// By the identifiers that the portal has of them.
+  private var shown: [String: Notice] = [:]
+
+  init(on bus: BusConnection, words: NoticeWords) {
+    self.bus = bus
+    self.words = words
+  }
+
+  func follow(_ take: @escaping @Sendable (NoticeAnswer) async -> Void) async {
+    let match = BusMatch(
+      sender: Self.name, .signals(path: Self.path, interface: Self.interface, member: "ActionInvoked"))
+    for await news in bus.subscribe(match) {
+      switch news {
+      case .vanished:
+        shown = [:]
+        await take(.gone)
+      case .signal(let signal):
+        guard signal.arguments.count == 3, let identifier = signal.arguments[0].text,
+          let notice = shown[identifier],
+          let action = signal.arguments[1].text.flatMap({ notice.action(byKey: $0) })
+        else { continue }
+        // The portal takes a notice away that was answered.
+        shown[identifier] = nil
+        await take(.chosen(action))
+        await take(.closed(notice.subject))
+      case .appeared: await take(.there)
+      case .missed, .refused: continue
+      }
+    }
+  }
+
+  func show(_ notice: Notice) async throws(BusError) {
+    var members: [String: BusValue] = [
+      "title": .string(notice.summary), "body": .string(notice.body), "priority": .string("normal"),
+      "icon": .structure([
+        .string("themed"), .variant(.strings([DesktopSession.busName.description])),
+      ]),
+      "buttons": .array(
+        of: "a{sv}",
+        notice.actions.enumerated().map { index, action in
+          .properties(["label": .string(words.label(action)), "action": .string("\(index)")])
+        }),
+    ]
+    if !notice.actions.isEmpty { members["default-action"] = .string("default") }
+    let identifier = Self.identifier(of: notice.subject)
+    // An answer may come before the portal's own.
+    let former = shown.updateValue(notice, forKey: identifier)
+    do throws(BusError) {
+      _ = try await bus.call(
+        BusMethodCall(
+          "AddNotification", of: Self.interface, at: Self.path, destination: Self.name,
+          arguments: [.string(identifier), .properties(members)]))
+    } catch {
+      shown[identifier] = former
+      throw error
+    }
+  }
+
+  func close(_ subject: Notice.Subject) async {
+    let identifier = Self.identifier(of: subject)
+    guard shown.removeValue(forKey: identifier) != nil else { return }
+    // One that is closed already is as good.
+    _ = try? await bus.call(
+      BusMethodCall(
+        "RemoveNotification", of: Self.interface, at: Self.path, destination: Self.name,
+        arguments: [.string(identifier)]))
+  }
+
+  /// A name for the portal: one for each subject, so that a later notice replaces the earlier one.
+  static func identifier(of subject: Notice.Subject) -> String {
+    switch subject {
+    case .product(let product): "product/\(product)"
+    case .products: "products"
+    case .download(let download): "download/\(download.place)/\(download.id)"
+    case .transaction(let transaction): "transaction/\(transaction.place)/\(transaction.id)"
+    case .subscription(let subscription): "subscription/\(subscription)"
+    case .link: "link"
+    }
+  }
+}
