@@ -210,11 +210,13 @@ class People:
 
     def resume(self):
         """What failed for a refusal is asked for again, where its transaction is paid and not over."""
+        back = {str(row["id"]) for row in self.system.stores["apple"].rows("SELECT id FROM transactions WHERE revoked IS NOT NULL")}
         for agent in self.system.agents.values():
             with contextlib.suppress(OSError, http.client.HTTPException, sqlite3.OperationalError):
-                for row in agent.rows("SELECT downloads.id AS id FROM downloads JOIN transactions ON transactions.id = transaction_id "
+                for row in agent.rows("SELECT downloads.id AS id, transaction_id FROM downloads JOIN transactions ON transactions.id = transaction_id "
                                       "WHERE state = 'failed' AND transactions.ended_at IS NULL"):
-                    agent.call("POST", f"/v1/downloads/{row['id']}/resume")
+                    if row["transaction_id"] not in back:
+                        agent.call("POST", f"/v1/downloads/{row['id']}/resume")
         self.gina.resume()
 
     def restore(self):

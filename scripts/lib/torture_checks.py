@@ -109,7 +109,8 @@ class Checks:
         for row in self.system.stores["google"].rows("SELECT id, attempts FROM google_messages"):
             waits.append(f"google has still to post message {row['id']}, after {row['attempts']} attempts")
         for agent in self.system.agents.values():
-            for row in agent.rows("SELECT id, digest, phase, state, reason FROM content_jobs WHERE state <> 'failed'"):
+            # The record of one that has ended stays until the next start where it could not be removed.
+            for row in agent.rows("SELECT id, digest, phase, state, reason FROM content_jobs WHERE state NOT IN ('failed', 'finished')"):
                 waits.append(f"{agent.name} fetches {row['digest'][:12]}: {row['phase']} {row['state']} {row['reason']}")
             for row in agent.rows("SELECT id, product, phase, state, reason FROM downloads WHERE state NOT IN ('finished', 'cancelled', 'failed')"):
                 waits.append(f"{agent.name} has {row['product']} to come: {row['phase']} {row['state']} {row['reason']}")
