@@ -23,7 +23,7 @@ extension ObjectStore {
       do throws(TryFailure) {
         return try await body(remaining)
       } catch {
-        failure = error
+        failure = error.withholding(credentials.withLock { $0.secrets })
       }
       if !hasTakenOnDate, let date = failure.dateToTakeOn(at: time.now()) {
         hasTakenOnDate = true

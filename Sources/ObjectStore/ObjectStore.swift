@@ -31,7 +31,7 @@ public final class ObjectStore: Sendable {
   /// The time by which requests are signed.
   let time: StoreTime
   /// The keys, which may be replaced between two tries.
-  private let credentials: Mutex<ObjectStoreCredentials>
+  let credentials: Mutex<ObjectStoreCredentials>
 
   /// Bytes of an object, at most: what stores take by one PUT.
   public static let maximumObjectLength = ByteCount.gibibytes(5)

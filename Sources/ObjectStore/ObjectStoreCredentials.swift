@@ -91,6 +91,11 @@ public struct ObjectStoreCredentials: Hashable, Sendable {
   }
 }
 
+extension ObjectStoreCredentials {
+  /// The parts that no message may show.
+  var secrets: [String] { [secretKey, sessionToken].compactMap { $0?.revealed } }
+}
+
 extension ObjectStoreCredentials: CustomStringConvertible {
   /// The access key alone.
   public var description: String { "access key \(accessKey)" }

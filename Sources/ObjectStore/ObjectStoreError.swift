@@ -110,6 +110,23 @@ public struct ObjectStoreError: TemporarilyFailing, Sendable, CustomStringConver
   /// The code and the sentence.
   public var description: String { "\(code): \(message)" }
 
+  /// The same error without the words of these secrets, nor parts of them: a store's message may repeat what it was sent.
+  func withholding(_ secrets: [String]) -> ObjectStoreError {
+    let forms = secrets + secrets.map(\.percentEncoded)
+    let words = message.split(separator: " ", omittingEmptySubsequences: false).map { word in
+      let isSecret = forms.contains { form in
+        word.contains(form) || word.utf8.count >= Self.leastPart && form.contains(word)
+      }
+      return isSecret ? "(withheld)" : String(word)
+    }
+    return ObjectStoreError(
+      code: code, message: words.joined(separator: " "), cause: cause, status: status, storeCode: storeCode,
+      region: region)
+  }
+
+  /// Bytes of a word from which on it may be a part of a secret that a message has cut.
+  private static let leastPart = 8
+
   /// The same error with more words behind its sentence.
   func appending(_ words: String) -> ObjectStoreError {
     ObjectStoreError(

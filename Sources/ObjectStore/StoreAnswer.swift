@@ -5,7 +5,7 @@ import ServiceRuntime
 /// A try that failed, with what decides about the next one.
 struct TryFailure: Error {
   /// The error that the call throws where no further try is made.
-  let error: ObjectStoreError
+  private(set) var error: ObjectStoreError
   /// Whether the same request is sent again after a pause.
   let isTransient: Bool
   /// How long the store wants to be left alone.
@@ -17,6 +17,13 @@ struct TryFailure: Error {
   init(_ error: ObjectStoreError, isTransient: Bool = false) {
     self.error = error
     self.isTransient = isTransient
+  }
+
+  /// The same failure, whose error shows none of these secrets.
+  func withholding(_ secrets: [String]) -> TryFailure {
+    var failure = self
+    failure.error = error.withholding(secrets)
+    return failure
   }
 
   /// The store's time, where the answer gives reason to believe that the request was refused for ours, which is `now`.

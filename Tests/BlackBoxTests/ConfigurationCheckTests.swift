@@ -262,4 +262,13 @@ struct ConfigurationCheckTests {
     let kind = name == "/" ? "a directory" : "a device or a pipe"
     #expect(outcome.errors.contains("\(path): a regular file is expected here, not \(kind)"))
   }
+
+  @Test("a word that stands where a store's kind belongs is not repeated: entries of stores hold secrets")
+  func storeKind() async throws {
+    let path = try file("{ stores: [{ name: 'a', kind: 'a-secret-of-a-test', bundles: ['a.b'] }] }")
+    let outcome = try await run("pullbox-server", ["--config", path, "--check"])
+    #expect(outcome.ending == .exited(78))
+    #expect(outcome.errors.contains("stores.0.kind: it is pullbox, apple or google"), "\(outcome.errors)")
+    #expect(!(outcome.output + outcome.errors).contains("a-secret-of-a-test"))
+  }
 }

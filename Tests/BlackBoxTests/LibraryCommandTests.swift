@@ -41,6 +41,13 @@ struct LibraryCommandTests {
       let first = try #require(try await item()?.lastOpened)
       #expect(try await stack.pullbox("open", Self.issue, "--with", "true").ending == .exited(0))
       #expect(try #require(try await item()?.lastOpened) > first)
+      // The reader's program learns nothing of an operator's.
+      let reader = stack.directory.path("reader")
+      let script = Array("#!/bin/sh\nenv > '\(reader).variables'\n".utf8)
+      try DurableFile.write(script.span, to: reader, permissions: 0o700)
+      #expect(try await stack.pullbox("open", Self.issue, "--with", reader).ending == .exited(0))
+      let variables = try Executables.text("\(reader).variables")
+      #expect(variables.contains("PULLBOX_AGENT_SOCKET=") && !variables.contains("PULLBOX_OPERATOR_KEY"))
       let failed = try await stack.pullbox("open", Self.issue, "--with", "false")
       #expect(failed.ending == .exited(1) && failed.errors.contains("could not open"), "\(failed.errors)")
       let missing = try await stack.pullbox("open", Self.issue, "--with", "no-such-program")

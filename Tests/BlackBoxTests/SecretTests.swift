@@ -115,6 +115,44 @@ struct SecretTests {
     }
   }
 
+  @Test("an operator key among a command's words is not shown while the command waits for its server")
+  func commandLine() async throws {
+    let directory = try TemporaryDirectory()
+    let key = "operator-key-of-a-test-on-a-command-line"
+    for words in [["--operator-key", key], ["--operator-key=\(key)"]] {
+      let process = try ChildProcess(
+        Executables.path("pullbox"),
+        ["--server", "http://127.0.0.1:1"] + words + [
+          "--patience", "60s", "approve", "com.example.issue1", "1.0",
+        ],
+        environment: Executables.environment, output: directory.path("log"))
+      try await eventually {
+        let line = try FileSystem.read("/proc/\(process.identifier)/cmdline", upTo: .mebibytes(1))
+        let shown = String(decoding: line, as: UTF8.self)
+        return shown.contains("*****") && !shown.contains(key)
+      }
+      await process.killAndWait()
+    }
+  }
+
+  @Test("a password in the address of a server is not repeated")
+  func address() async throws {
+    let directory = try TemporaryDirectory()
+    let password = "password-of-a-test"
+    for address in ["http://operator:\(password)@127.0.0.1:1", "http://127.0.0.1:1?key=\(password)"] {
+      for words in [["-v", "products"], ["-v", "doctor"], ["approve", "com.example.issue1", "1.0"]] {
+        let outcome = try await Executables.run(
+          Executables.path("pullbox"), words,
+          environment: Executables.environment.merging([
+            "PULLBOX_SERVER": address, "PULLBOX_OPERATOR_KEY": "a",
+          ]) { $1 },
+          in: directory)
+        #expect(outcome.ending == .exited(2), "\(words): \(outcome.errors)")
+        #expect(!(outcome.output + outcome.errors).contains(password), "\(words): \(outcome.errors)")
+      }
+    }
+  }
+
   @Test(
     "purchase tokens, and the keys and tokens by which Google and its customers are known, are nowhere either, also while it is away"
   )

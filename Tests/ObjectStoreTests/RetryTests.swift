@@ -65,6 +65,23 @@ struct RetryTests {
     }
   }
 
+  @Test("an error shows no secret, nor a part of one, that a store's message repeats")
+  func repeatedSecrets() async throws {
+    let token = "session/token+of=a-test-0123456789"
+    let keys = try #require(
+      ObjectStoreCredentials(accessKey: "a", secretKey: "secret-key-of-a-test", sessionToken: token))
+    let said =
+      "<Message>x-amz-security-token: \(token) secret-key-of-a-test session%2Ftoken%2Bof%3Da-test-0123456789 session/tok</Message>"
+    try await withStore([[.readRequest, refusal("403 Forbidden", "SignatureDoesNotMatch", rest: said)]]) {
+      store, _ in
+      store.replaceCredentials(with: keys)
+      let error = try #require(await put(store))
+      #expect(
+        error.message.hasSuffix("x-amz-security-token: (withheld) (withheld) (withheld) (withheld)"),
+        "\(error)")
+    }
+  }
+
   @Test("pauses are random, double from 100 ms on, and stay below 5 s")
   func pauses() async throws {
     let clocks = ManualClocks()

@@ -16,6 +16,16 @@ extension DeliveryConfiguration {
       case apple
       /// Google Play: purchase tokens, and a service account by which the store is asked about them.
       case google
+
+      /// Throws `DecodingError`, which does not repeat the value: entries of stores hold secrets.
+      public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let kind = Kind(rawValue: try container.decode(String.self)) else {
+          throw DecodingError.dataCorruptedError(
+            in: container, debugDescription: "it is pullbox, apple or google")
+        }
+        self = kind
+      }
     }
 
     /// Base URLs by environment.

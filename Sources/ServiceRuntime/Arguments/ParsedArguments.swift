@@ -58,6 +58,14 @@ public struct ParsedArguments: Sendable {
   /// The values of secret options that stand on the command line.
   var secrets: [String] { options.filter(\.isSecret).flatMap { given[$0.name] ?? [] } }
 
+  /// The names of the variables that give secret options their values, whether they are set or not. A program that this one starts has
+  /// no use for them.
+  public var secretVariables: Set<String> {
+    Set(
+      options.filter(\.isSecret).flatMap { [$0.environment] + $0.aliases.map(\.environment) }.compactMap(
+        \.self))
+  }
+
   /// The option of that name; nil where the command has none.
   func option(_ name: String) -> CommandOption? {
     options.first { $0.name == name }

@@ -93,6 +93,9 @@ enum DoctorCommand: Command {
     guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
       throw UsageError("an address such as https://pull.example is expected, not '\(text)'")
     }
+    guard !text.contains("?"), !text.contains("#") else {
+      throw UsageError("an address without a query is expected, such as https://pull.example")
+    }
     return text
   }
 }

@@ -233,7 +233,9 @@ enum OpenCommand: Command {
       path = try PlacedPage.path(of: page, in: newest, with: Set(sections))
     }
     if !context.arguments.isSet("print") {
-      try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
+      try await Opener.open(
+        path, with: context.arguments.value("with") ?? Opener.program,
+        withholding: context.arguments.secretVariables)
     }
     let noted = try await agent.noteOpened(product)
     if context.console.printsJSON {
@@ -270,7 +272,9 @@ extension OpenCommand {
     }
     let path = try await page.fetch(from: agent, keptIn: CommandStateDirectory())
     guard !context.arguments.isSet("print") else { return context.console.print(path: path) }
-    try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
+    try await Opener.open(
+      path, with: context.arguments.value("with") ?? Opener.program,
+      withholding: context.arguments.secretVariables)
     context.console.note("opened \(page.file.path) of \(page.product), which is still on its way")
   }
 }

@@ -42,7 +42,7 @@ struct CommandContext: Sendable {
       help:
         "PEM file of the authorities whose certificates count for the delivery server; the system's unless given"
     ),
-    .value("operator-key", "KEY", help: "Operator key that the delivery server knows"),
+    CommandOption.value("operator-key", "KEY", help: "Operator key that the delivery server knows").secret(),
     .value(
       "patience", "DURATION", fallback: defaultPatience,
       help:
@@ -152,6 +152,12 @@ struct CommandContext: Sendable {
     guard server.hasPrefix("http://") || server.hasPrefix("https://") else {
       throw UsageError(
         "--server takes an address such as \(Self.defaultServer), not '\(server)'")
+    }
+    do throws(ConfigurationError) {
+      try ConfigurationURL.check(server, key: "--server")
+    } catch {
+      // What is wrong with it may be a password.
+      throw UsageError("\(error)")
     }
     var client = try OperatorClient(
       server: server, key: arguments.value("operator-key"),
