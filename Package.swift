@@ -463,7 +463,7 @@ let tests: [Target] = [
   .testTarget(
     name: "CatalogFeedsTests",
     dependencies: [
-      "CatalogDocuments", "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel",
+      "HTTPParsing", "CatalogDocuments", "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel",
       "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto",
       "CoreTypes", "DeliveryTesting",
       "PullboxTesting",

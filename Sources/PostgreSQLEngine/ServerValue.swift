@@ -103,7 +103,8 @@ extension SQLValue {
     let count = word(0)
     let weight = Int(Int16(truncatingIfNeeded: word(1)))
     let sign = word(2)
-    guard bytes.count == 8 + count * 2, sign == 0 || sign == 0x4000, weight < 5, count <= weight + 1 else {
+    guard bytes.count == 8 + count * 2 else { return nil }
+    guard sign == 0 || sign == 0x4000, weight < 5, count <= weight + 1 else {
       return count == 0 && sign == 0 ? 0 : nil
     }
     var value: Int64 = 0

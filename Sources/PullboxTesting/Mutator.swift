@@ -1,3 +1,6 @@
+internal import CoreTypes
+internal import SystemCalls
+
 /// Makes inputs out of seeds for the rules that fuzzers hold: the same ones for the same seed.
 public struct Mutator {
   /// The source of all choices.
@@ -6,6 +9,8 @@ public struct Mutator {
   private let seeds: [[UInt8]]
   /// The bytes that are put between: a format's own words and signs.
   private let words: [[UInt8]]
+  /// Bytes of an input, at most.
+  private var maximumLength = 2048
 
   /// From seeds that are text.
   public init(seed: UInt64, seeds: [String], words: [String]) {
@@ -21,11 +26,47 @@ public struct Mutator {
     self.words = words
   }
 
-  /// Another input, of at most 2048 bytes.
+  /// From what `scripts/fuzz` begins with: the files of `Fuzzing/corpus/NAME`, and the words of `Fuzzing/NAME.dict`. Blocks. Throws
+  /// `SystemError` where there are none.
+  public init(seed: UInt64, corpus name: String) throws {
+    let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+    let directory = "\(root)/Fuzzing/corpus/\(name)"
+    let seeds = try Directory(opening: directory).entries().map(\.name).sorted().map { file in
+      try FileSystem.read("\(directory)/\(file)", upTo: .mebibytes(1))
+    }
+    let dictionary = try FileSystem.read("\(root)/Fuzzing/\(name).dict", upTo: .mebibytes(1))
+    self.init(seed: seed, seeds: seeds, words: dictionary.split(separator: 0x0A).compactMap(Self.word))
+    maximumLength = max(maximumLength, 2 * (seeds.map(\.count).max() ?? 0))
+  }
+
+  /// The word of a line of libFuzzer's dictionaries: between quotation marks, with `\\`, `\"` and `\xNN`; nil for a line without one.
+  private static func word(_ line: ArraySlice<UInt8>) -> [UInt8]? {
+    guard let first = line.firstIndex(of: 0x22), let last = line.lastIndex(of: 0x22), first < last else {
+      return nil
+    }
+    var rest = line[(first + 1)..<last]
+    var word: [UInt8] = []
+    while let byte = rest.popFirst() {
+      guard byte == 0x5C, let escaped = rest.popFirst() else {
+        word.append(byte)
+        continue
+      }
+      guard escaped == UInt8(ascii: "x") else {
+        word.append(escaped)
+        continue
+      }
+      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+      word.append(UInt8(digits, radix: 16) ?? 0)
+      rest = rest.dropFirst(2)
+    }
+    return word
+  }
+
+  /// Another input, of at most 2048 bytes, or twice those of the longest file of its corpus.
   public mutating func next() -> [UInt8] {
     var bytes = pick(seeds)
     for _ in 0..<number(below: 5) { mutate(&bytes) }
-    return Array(bytes.prefix(2048))
+    return Array(bytes.prefix(maximumLength))
   }
 
   /// Zero for a bound that is not positive.

@@ -56,6 +56,8 @@ struct ServerValueTests {
     // A fraction: 0.5.
     #expect(value([0, 1, 0xFF, 0xFF, 0, 0, 0, 1, 0x13, 0x88], ServerType.numeric) == nil)
     #expect(value([0, 0, 0, 0, 0xC0, 0, 0, 0], ServerType.numeric) == nil)
+    // A zero, and more behind it.
+    #expect(value([0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0], ServerType.numeric) == nil)
     // A date.
     #expect(value([0, 0, 0, 1], 1082) == nil)
   }

@@ -2,6 +2,7 @@
 /// `Mutator`, by `scripts/fuzz` with bytes that libFuzzer finds.
 enum FuzzTarget: String, CaseIterable, Sendable {
   case payload
+  case receipt
   case verifyReceipt = "verify-receipt"
   case jws
   case notification
@@ -11,6 +12,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   func check(_ bytes: [UInt8]) -> String? {
     switch self {
     case .payload: PayloadProperties.check(bytes)
+    case .receipt: ReceiptProperties.check(bytes)
     case .verifyReceipt: VerifyReceiptProperties.check(bytes)
     case .jws: SignedDataProperties.check(bytes)
     case .notification: NotificationProperties.check(bytes)

@@ -43,8 +43,9 @@ struct FuzzTests {
     "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.e30.AAAA",
   ]
 
-  static func mutator(for target: FuzzTarget) -> Mutator {
+  static func mutator(for target: FuzzTarget) throws -> Mutator {
     switch target {
+    case .receipt: return try Mutator(seed: 16, corpus: "receipt")
     case .payload:
       var subscription = Fixtures.purchase("2000000000000002", product: "com.example.heroes.monthly")
       subscription.expiresDate = Fixtures.now + .seconds(300)
@@ -103,8 +104,8 @@ struct FuzzTests {
   }
 
   @Test("no mutation of an input breaks a rule", arguments: FuzzTarget.allCases)
-  func mutations(_ target: FuzzTarget) {
-    var mutator = Self.mutator(for: target)
+  func mutations(_ target: FuzzTarget) throws {
+    var mutator = try Self.mutator(for: target)
     for round in 0..<Self.rounds {
       let bytes = mutator.next()
       guard ExhaustiveShare.environment.takes(round) else { continue }
@@ -117,25 +118,28 @@ struct FuzzTests {
 
   @Test("a seed is taken, not refused: what is found by changing it lies behind the first check")
   func seeds() throws {
-    var (payloads, answers) = (Self.mutator(for: .payload), Self.mutator(for: .verifyReceipt))
+    var (payloads, answers) = (try Self.mutator(for: .payload), try Self.mutator(for: .verifyReceipt))
     let taken = (0..<1000).map { _ in (try? AppReceipt(payload: payloads.next())) != nil }
     #expect(taken.contains(true))
     let read = (0..<1000).map { _ in (try? VerifyReceiptResponse(json: answers.next())) != nil }
     #expect(read.contains(true))
-    var texts = Self.mutator(for: .jws)
+    var texts = try Self.mutator(for: .jws)
     let signed = (0..<1000).map { _ in
       (try? SignedData(text: String(decoding: texts.next(), as: UTF8.self))) != nil
     }
     #expect(signed.contains(true))
-    var posted = Self.mutator(for: .notification)
+    var posted = try Self.mutator(for: .notification)
     let told = (0..<1000).map { _ in
       (try? SignedPayload.decode(SignedNotification.self, from: posted.next()))?.data != nil
     }
     #expect(told.contains(true))
-    var tokens = Self.mutator(for: .oauth)
+    var tokens = try Self.mutator(for: .oauth)
     let given = (0..<1000).map { _ in
       (try? GoogleAccessToken(response: tokens.next(), askedAt: Fixtures.now)) != nil
     }
     #expect(given.contains(true))
+    var handed = try Self.mutator(for: .receipt)
+    let held = (0..<1000).map { _ in (try? UnverifiedAppReceipt(encoded: handed.next())) != nil }
+    #expect(held.contains(true))
   }
 }

@@ -1,0 +1,20 @@
+import PullboxTesting
+import Testing
+
+/// Bounded runs of the fuzz targets of this folder, from the inputs of `Fuzzing/corpus` and the words of `Fuzzing/*.dict`; `scripts/fuzz` runs
+/// them without bounds.
+@Suite("Answers of an object store, changed at random")
+struct FuzzTests {
+  @Test("no mutation of an input breaks a rule", arguments: FuzzTarget.allCases)
+  func mutations(_ target: FuzzTarget) throws {
+    var mutator = try Mutator(seed: 36, corpus: target.rawValue)
+    for round in 0..<20_000 {
+      let bytes = mutator.next()
+      guard ExhaustiveShare.environment.takes(round) else { continue }
+      if let broken = target.check(bytes) {
+        Issue.record("\(target): \(broken): \(String(decoding: bytes, as: UTF8.self).debugDescription)")
+        return
+      }
+    }
+  }
+}
