@@ -69,6 +69,19 @@ public struct Mutator {
     return Array(bytes.prefix(maximumLength))
   }
 
+  /// Makes that many inputs, and holds those of the share to a rule. Returns what `check` says of the first that breaks it, with the input as text;
+  /// nil where none does.
+  public mutating func firstFailure(
+    in rounds: Int, share: ExhaustiveShare = .environment, of check: ([UInt8]) -> String?
+  ) -> String? {
+    for round in 0..<rounds {
+      let bytes = next()
+      guard share.takes(round), let broken = check(bytes) else { continue }
+      return "\(broken): \(String(decoding: bytes, as: UTF8.self).debugDescription)"
+    }
+    return nil
+  }
+
   /// Zero for a bound that is not positive.
   public mutating func number(below bound: Int) -> Int { Int(generator.next() % UInt64(max(1, bound))) }
 
