@@ -98,12 +98,13 @@ public final class BusConnection: Sendable {
   /// A property of an object, without the variant around it. Throws as ``call(_:timeout:)``.
   public func property(
     _ name: String, of interface: BusInterface, at path: BusPath, destination: BusName,
-    timeout: Duration = .seconds(25)
+    startingService: Bool = true, timeout: Duration = .seconds(25)
   ) async throws(BusError) -> BusValue {
-    let answer = try await call(
-      BusMethodCall(
-        "Get", of: .properties, at: path, destination: destination,
-        arguments: [.string(interface.description), .string(name)]), timeout: timeout)
+    var get = BusMethodCall(
+      "Get", of: .properties, at: path, destination: destination,
+      arguments: [.string(interface.description), .string(name)])
+    get.startsService = startingService
+    let answer = try await call(get, timeout: timeout)
     guard answer.count == 1, case .variant(let value) = answer[0] else {
       throw BusError(.malformed, "\(name) of \(destination) is no property")
     }

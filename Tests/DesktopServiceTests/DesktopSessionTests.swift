@@ -170,6 +170,29 @@ struct DesktopSessionTests {
     }
   }
 
+  @Test("a download that failed and goes on is told of again, though its changes do not name it")
+  func goesOn() async throws {
+    try await withDesktop { _, agent, desktop, _ in
+      _ = try await next("GetCapabilities", of: desktop)
+      _ = try await next("Subscriptions", of: agent)
+      func change(_ properties: [String: BusValue]) throws {
+        try agent.bus.send(
+          .propertiesChanged(
+            of: "com.pullbox.Agent1.Download", at: "/com/pullbox/Agent1/downloads/d1", properties))
+      }
+      // Nothing is known of this one.
+      try change(["State": .string("waiting"), "Reason": .string("metered")])
+      try change([
+        "Id": .string("d1"), "Product": .string(Self.product), "Title": .string("Heroes"),
+        "State": .string("failed"), "Reason": .string("entitlement-revoked"),
+      ])
+      try change(["State": .string("waiting"), "Reason": .string("metered")])
+      let notice = try await next("Notify", of: desktop).arguments
+      #expect(notice[3] == .string("Heroes"))
+      #expect(notice[5] == .strings(["default", "Download anyway", "0", "Download anyway", "1", "Later"]))
+    }
+  }
+
   @Test("the end of a notice that another is about to replace is not the end of that one")
   func replacement() async throws {
     let daemon = try PrivateBus()

@@ -183,6 +183,30 @@ struct NotificationPlanTests {
     #expect(plan.handle(.desktopThere).isEmpty)
   }
 
+  @Test(
+    "a notice that could not be shown waits for the desktop; one that it refuses goes, and not the one that stands in its place by now"
+  )
+  func failures() throws {
+    var plan = plan
+    func notice(_ changes: [NotificationPlan.Change]) throws -> Notice {
+      guard case .show(let notice)? = changes.last else { throw CancellationError() }
+      return notice
+    }
+    let waiting = try notice(plan.handle(.download(facts("waiting", "metered"), now: 0)))
+    #expect(plan.handle(.unshown(waiting.subject)).isEmpty)
+    #expect(plan.handle(.issueReady(product: "p2", title: "2", cover: nil)).count == 1)
+    #expect(try notice(plan.handle(.desktopThere)) == waiting)
+    #expect(plan.handle(.unshown(waiting.subject)).isEmpty)
+    let other = try notice(plan.handle(.download(facts("waiting", "insufficient-space"), now: 1)))
+    #expect(other.subject == waiting.subject, "another one of its subject is tried")
+    #expect(plan.handle(.refused(waiting)).isEmpty)
+    #expect(plan.handle(.download(facts("active", "transferring"), now: 2)) == [.close(other.subject)])
+    let again = try notice(plan.handle(.download(facts("waiting", "metered"), now: 3)))
+    #expect(plan.handle(.refused(again)).isEmpty)
+    #expect(
+      plan.handle(.download(facts("active", "transferring"), now: 4)).isEmpty, "there is nothing to close")
+  }
+
   @Test("a thousand products, downloads and purchases are bounded")
   func bounds() {
     var plan = plan

@@ -23,6 +23,10 @@ public struct NotificationPlan: Sendable {
     case inhibited(Bool, by: AgentPlace)
     /// A person, or the desktop, has closed the notice.
     case closed(Notice.Subject)
+    /// The desktop has refused the notice.
+    case refused(Notice)
+    /// The notice could not be shown: it waits for the desktop's notifications to be there again, or for another one of its subject.
+    case unshown(Notice.Subject)
     /// The desktop's notifications have ended, and with them all that stood there.
     case desktopGone
     /// The desktop's notifications are there.
@@ -121,6 +125,11 @@ public struct NotificationPlan: Sendable {
     case .inhibited(true, let place): inhibitors.insert(place)
     case .inhibited(false, let place): inhibitors.remove(place)
     case .closed(let subject): close(subject)
+    // Another one may stand in its place by now.
+    case .refused(let notice): if wanted[notice.subject] == notice { close(notice.subject) }
+    case .unshown(let subject):
+      shown[subject] = nil
+      lost.insert(subject)
     case .desktopGone: (shown, lost) = ([:], lost.union(shown.keys))
     case .desktopThere: lost = []
     case .asked(let notice): put(notice)
@@ -132,6 +141,7 @@ public struct NotificationPlan: Sendable {
   /// The difference between what holds and what stands there.
   private mutating func changes() -> [Change] {
     let wanted = wanted
+    lost.formIntersection(wanted.keys)
     guard inhibitors.isEmpty else {
       // What was there before stays until it no longer holds.
       let gone = shown.keys.filter { wanted[$0] == nil }
@@ -159,6 +169,7 @@ public struct NotificationPlan: Sendable {
   private mutating func put(_ notice: Notice) {
     guard notices[notice.subject] != nil || notices.count < Self.bound else { return }
     notices[notice.subject] = notice
+    lost.remove(notice.subject)
   }
 
   private mutating func arrive(_ product: String, _ title: String, _ cover: String?, _ words: String) {

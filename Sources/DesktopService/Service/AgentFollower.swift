@@ -1,5 +1,6 @@
 internal import CoreTypes
 internal import MessageBus
+internal import ServiceRuntime
 
 /// The agent on one bus, as the desktop needs it: a few properties of each object, kept up with its signals.
 actor AgentFollower {
@@ -23,8 +24,8 @@ actor AgentFollower {
     var lastOpened: Int
   }
 
-  /// Questions about prices go to the store: there is no other for so long, in seconds.
-  private static let pricePause = 60.0
+  /// Questions about prices go to the store: there is no other for so long.
+  private static let pricePause: Duration = .seconds(60)
   /// The pauses between tries to read what there is, while the agent is there and does not answer.
   private static let pauses: [Duration] = [.seconds(1), .seconds(4), .seconds(15), .seconds(60)]
 
@@ -32,7 +33,8 @@ actor AgentFollower {
   nonisolated let place: AgentPlace
   private let clock: any MonotonicClock
   private let now: @Sendable () -> Double
-  private var pricesAsked: Double?
+  /// Given when there may be news of prices.
+  private nonisolated let pricesChanged = AsyncSignal()
   private(set) var items: [String: Item] = [:] { didSet { revision += 1 } }
   /// Grows with each change of ``items``.
   private(set) var revision = 0
@@ -46,8 +48,8 @@ actor AgentFollower {
     "Id", "Product", "Title", "State", "Reason", "Step", "BytesVerified", "BytesTotal", "Section",
   ]
   private static let bound = 1024
-  /// The states of a download that changes no more by itself.
-  private static let finalStates: Set<String> = ["finished", "failed", "cancelled"]
+  /// The states and steps of what is over, unless something begins it again.
+  private static let finalWords: Set<String> = ["finished", "failed", "cancelled"]
 
   init(
     _ place: AgentPlace, on bus: BusConnection, clock: any MonotonicClock,
@@ -60,7 +62,15 @@ actor AgentFollower {
   }
 
   /// Follows the agent for as long as the connection lives. It is not started for that.
-  func follow(_ take: @Sendable (News) async -> Void) async {
+  func follow(_ take: @escaping @Sendable (News) async -> Void) async {
+    await withDiscardingTaskGroup { group in
+      group.addTask { await self.askPrices(take) }
+      await followAgent(take)
+      group.cancelAll()
+    }
+  }
+
+  private func followAgent(_ take: @Sendable (News) async -> Void) async {
     for await news in bus.subscribe(BusMatch(sender: Self.agent, .signals(below: Self.root))) {
       switch news {
       case .appeared, .missed:
@@ -88,11 +98,16 @@ actor AgentFollower {
 
   /// Nil where the agent does not answer.
   private func load() async -> [News]? {
-    let call = BusMethodCall(
+    var call = BusMethodCall(
       "GetManagedObjects", of: .objectManager, at: Self.root, destination: Self.agent)
-    guard let answer = try? await bus.call(call), case .dictionary(_, _, let entries)? = answer.first else {
-      return nil
+    call.startsService = false
+    let answer: [BusValue]
+    do throws(BusError) {
+      answer = try await bus.call(call)
+    } catch {
+      return error.isServiceMissing ? [] : nil
     }
+    guard case .dictionary(_, _, let entries)? = answer.first else { return nil }
     (items, downloads, transactions) = ([:], [:], [:])
     var news: [News] = []
     for entry in entries {
@@ -100,21 +115,35 @@ actor AgentFollower {
       news += add(path, entry.value)
     }
     if let inhibited = try? await bus.property(
-      "Inhibited", of: Self.agentInterface, at: Self.root, destination: Self.agent)
+      "Inhibited", of: Self.agentInterface, at: Self.root, destination: Self.agent, startingService: false)
     {
       isInhibited = inhibited.flag ?? false
       news.append(.plan(.inhibited(isInhibited, by: place)))
     }
-    return news + (await newPrices())
+    pricesChanged.signal()
+    return news
   }
 
-  /// The subscriptions that are to have another price, which has not been agreed to.
-  private func newPrices() async -> [News] {
-    guard pricesAsked.map({ now() - $0 >= Self.pricePause }) ?? true else { return [] }
-    pricesAsked = now()
-    let call = BusMethodCall("Subscriptions", of: Self.agentInterface, at: Self.root, destination: Self.agent)
-    // A store that cannot be reached says nothing of prices; the next change asks again.
-    guard let answer = try? await bus.call(call) else { return [] }
+  /// Asks about prices once for all that has changed since the last question, beside the agent's news: a store may take its time.
+  private func askPrices(_ take: @Sendable (News) async -> Void) async {
+    while !Task.isCancelled {
+      await pricesChanged.wait(atMost: nil, clock: clock)
+      guard !Task.isCancelled else { return }
+      if let news = await newPrices() {
+        for event in news { await take(event) }
+      } else if isThere {
+        // A store that cannot be reached is asked again.
+        pricesChanged.signal()
+      }
+      guard (try? await clock.sleep(for: Self.pricePause)) != nil else { return }
+    }
+  }
+
+  /// The subscriptions that are to have another price, which has not been agreed to; nil without an answer.
+  private func newPrices() async -> [News]? {
+    var call = BusMethodCall("Subscriptions", of: Self.agentInterface, at: Self.root, destination: Self.agent)
+    call.startsService = false
+    guard let answer = try? await bus.call(call) else { return nil }
     return (answer.first?.elements ?? []).compactMap { value in
       guard let product = value["product"]?.text, let price = value["newPrice"]?.text,
         value["accepted"]?.flag != true
@@ -156,7 +185,10 @@ actor AgentFollower {
     case "OwnershipChanged":
       guard arguments.count == 3, let product = arguments[0].text else { return [] }
       let kind = arguments[1].text
-      guard kind == "subscription-ending" || kind == "subscription-ended" else { return await newPrices() }
+      guard kind == "subscription-ending" || kind == "subscription-ended" else {
+        pricesChanged.signal()
+        return []
+      }
       let event = NotificationPlan.Event.subscription(
         product: product, title: title(of: product), hasEnded: kind == "subscription-ended")
       return [.plan(event)]
@@ -175,16 +207,15 @@ actor AgentFollower {
   private func change(_ path: BusPath, _ interface: String, _ changed: [String: BusValue]) -> [News] {
     switch interface {
     case Self.prefix + "Download":
-      guard downloads[path] != nil || downloads.count < Self.bound else { return [] }
+      guard Self.hasRoom(for: path, changed, in: &downloads) else { return [] }
       let all = (downloads[path] ?? [:]).merging(changed.filter { Self.kept.contains($0.key) }) { $1 }
-      downloads[path] = Self.finalStates.contains(all["State"]?.text ?? "") ? nil : all
+      downloads[path] = all
       return download(all)
     case Self.prefix + "Transaction":
-      guard transactions[path] != nil || transactions.count < Self.bound else { return [] }
+      guard Self.hasRoom(for: path, changed, in: &transactions) else { return [] }
       let all = (transactions[path] ?? [:]).merging(changed.filter { Self.kept.contains($0.key) }) { $1 }
       let step = all["Step"]?.text ?? ""
-      // One that is over changes no more.
-      transactions[path] = step == "finished" || step == "failed" ? nil : all
+      transactions[path] = all
       guard let id = all["Id"]?.text else { return [] }
       return [
         .plan(
@@ -195,6 +226,18 @@ actor AgentFollower {
     case Self.prefix + "LibraryItem": return item(path, changed)
     default: return []
     }
+  }
+
+  /// Whether an object may be kept: one that is known, or whose change names it. What is over makes room.
+  private static func hasRoom(
+    for path: BusPath, _ changed: [String: BusValue], in objects: inout [BusPath: [String: BusValue]]
+  ) -> Bool {
+    if objects[path] != nil { return true }
+    guard changed["Id"] != nil else { return false }
+    if objects.count >= bound {
+      objects = objects.filter { !finalWords.contains(($0.value["State"] ?? $0.value["Step"])?.text ?? "") }
+    }
+    return objects.count < bound
   }
 
   private static func title(_ properties: [String: BusValue]) -> String {

@@ -112,8 +112,8 @@ public actor DesktopSession: Service {
           try await server.show(notice)
         } catch {
           log.debug("a notice cannot be shown", ["error": LogValue(error)])
-          // Without notifications it waits for them; one that they refuse would be refused again.
-          handle(error.isServiceMissing ? .desktopGone : .closed(notice.subject))
+          // One that was refused would be refused again; all others wait until the desktop can be asked.
+          handle(error.isOfTheMessage ? .refused(notice) : .unshown(notice.subject))
         }
       }
     }

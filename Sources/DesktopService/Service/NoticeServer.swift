@@ -21,3 +21,15 @@ protocol NoticeServer: Sendable {
   /// Closes the notice of the subject, if it is there.
   func close(_ subject: Notice.Subject) async
 }
+
+extension BusError {
+  /// Whether it is the message that cannot be sent or taken, as it is: not the other side that is away, starting or slow.
+  var isOfTheMessage: Bool {
+    switch code {
+    case .tooLarge, .invalidValue, .malformed: true
+    case .refused:
+      ["InvalidArgs", "LimitsExceeded", "InvalidSignature"].contains { name?.hasSuffix($0) == true }
+    default: false
+    }
+  }
+}

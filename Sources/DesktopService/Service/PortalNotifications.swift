@@ -32,8 +32,8 @@ actor PortalNotifications: NoticeServer {
         else { continue }
         // The portal takes a notice away that was answered.
         shown[identifier] = nil
-        await take(.chosen(action))
         await take(.closed(notice.subject))
+        await take(.chosen(action))
       case .appeared: await take(.there)
       case .missed, .refused: continue
       }
