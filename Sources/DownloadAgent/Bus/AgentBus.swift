@@ -161,7 +161,9 @@ actor AgentBus {
       control.hub.unsubscribe(observer)
       // An observer that fell too far behind is replaced.
       if self.observer == nil { await observeAgain() }
-      if self.observer != nil { isWatched.signal() }
+      guard self.observer != nil else { continue }
+      await renew()
+      isWatched.signal()
     }
   }
 
@@ -171,6 +173,16 @@ actor AgentBus {
       guard (try? await clock.sleep(for: Self.pauseWithoutObserver)) != nil else { return }
       guard observer == nil, !watchers.isEmpty else { return }
       observer = control.hub.subscribe()
+    }
+  }
+
+  /// Tells watchers what has changed since the last event that was read.
+  private func renew() async {
+    do {
+      let objects = try await objects()
+      for signal in ledger.renew(objects, at: clock.now()) { send(signal, about: signal.subject) }
+    } catch {
+      log.warning("what has changed meanwhile cannot be read for the bus", ["error": LogValue(error)])
     }
   }
 

@@ -28,22 +28,36 @@ struct BusChangeLedger {
 
   /// The objects were told in an answer.
   mutating func begin(_ objects: [BusObject]) {
-    for object in objects where entries[object.path] == nil && entries.count < Self.bound {
+    // What is over is taken in where there is room.
+    for object in objects.filter({ !$0.isOver }) + objects.filter(\.isOver)
+    where entries[object.path] == nil && entries.count < Self.bound {
       entries[object.path] = Entry(object: object, told: object.properties)
     }
+  }
+
+  /// The objects that there are, after a time in which no change was heard. Returns the signals that are to be sent at once.
+  mutating func renew(_ objects: [BusObject], at now: MonotonicInstant) -> [BusSignal] {
+    let there = Set(objects.map(\.path))
+    let removals = entries.keys.filter { !there.contains($0) }.sorted().compactMap { remove($0) }
+    return removals + objects.flatMap { note($0, at: now) }
   }
 
   /// The object is so from now on. Returns the signals that are to be sent at once.
   mutating func note(_ object: BusObject, at now: MonotonicInstant) -> [BusSignal] {
     if entries[object.path] != nil { return change(object, at: now).map { [$0] } ?? [] }
-    let removals = entries.count < Self.bound ? [] : removeWhatIsOver()
-    guard entries.count < Self.bound else { return removals }
+    var signals: [BusSignal] = []
+    if entries.count >= Self.bound, let over = oldestThatIsOver, let removal = remove(over) {
+      signals.append(removal)
+    }
+    guard entries.count < Self.bound else { return [] }
     entries[object.path] = Entry(object: object, told: object.properties, toldAt: now)
-    return removals + [Self.added(object)]
+    return signals + [Self.added(object)]
   }
 
-  private mutating func removeWhatIsOver() -> [BusSignal] {
-    entries.values.filter { $0.object.isOver }.map(\.object.path).sorted().compactMap { remove($0) }
+  private var oldestThatIsOver: BusPath? {
+    entries.values.filter(\.object.isOver).min { left, right in
+      (left.toldAt?.nanoseconds ?? 0, left.object.path) < (right.toldAt?.nanoseconds ?? 0, right.object.path)
+    }?.object.path
   }
 
   /// Nil for an object that is as it was told, and for progress that waits.

@@ -36,7 +36,7 @@ struct BusObject: Hashable {
     "BytesVerified", "BytesReceived", "Progress", "TimeRemaining", "Speed", "StalledSince",
   ]
 
-  /// Whether it is a download or a transaction to which nothing more happens by itself.
+  /// Whether it is a download or a transaction that has ended, until something begins it again.
   var isOver: Bool {
     switch interface {
     case BusContract.download.name:

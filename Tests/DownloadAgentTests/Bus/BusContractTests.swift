@@ -163,15 +163,33 @@ struct BusChangeTests {
     }
     ledger.begin(try (0..<BusChangeLedger.bound - 2).map { try object($0, .active) })
     ledger.begin([try object(5000, .finished), try object(5001, .cancelled)])
-    let signals = ledger.note(try object(5002, .active), at: Self.start)
-    #expect(signals.map(\.member) == ["InterfacesRemoved", "InterfacesRemoved", "InterfacesAdded"])
-    let paths = try [5000, 5001, 5002].map { try object($0, .active).path }
-    #expect(signals.map(\.subject) == paths)
-    #expect(ledger.note(try object(5003, .waiting), at: Self.start).map(\.member) == ["InterfacesAdded"])
+    for (number, gone) in [(5002, 5000), (5003, 5001)] {
+      let signals = ledger.note(try object(number, .active), at: Self.start)
+      #expect(signals.map(\.member) == ["InterfacesRemoved", "InterfacesAdded"])
+      let paths = try [gone, number].map { try object($0, .active).path }
+      #expect(signals.map(\.subject) == paths)
+    }
     #expect(ledger.note(try object(5004, .active), at: Self.start).isEmpty, "there is no room")
     #expect(ledger.note(try object(0, .finished), at: Self.start).map(\.member) == ["PropertiesChanged"])
     let last = ledger.note(try object(5004, .active), at: Self.start)
     #expect(last.map(\.member) == ["InterfacesRemoved", "InterfacesAdded"])
+  }
+
+  @Test("what ended, came and went while nothing was heard is told afterwards, and nothing else")
+  func renewal() throws {
+    func object(_ number: Int, _ state: DownloadStatus.State) throws -> BusObject {
+      var object = try self.object(0, state)
+      object.path = try #require(BusObject.downloads.appending(identifier: "d\(number)"))
+      return object
+    }
+    var ledger = BusChangeLedger()
+    ledger.begin(try (0..<3).map { try object($0, .active) })
+    let there = [try object(0, .active), try object(1, .finished), try object(3, .waiting)]
+    let signals = ledger.renew(there, at: Self.start)
+    #expect(signals.map(\.member) == ["InterfacesRemoved", "PropertiesChanged", "InterfacesAdded"])
+    let paths = try [2, 1, 3].map { try object($0, .active).path }
+    #expect(signals.map(\.subject) == paths)
+    #expect(ledger.renew(there, at: Self.start).isEmpty)
   }
 
   @Test("one who missed that an object went is told so; of the agent itself there is nothing to tell")
