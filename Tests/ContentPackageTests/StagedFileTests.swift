@@ -150,6 +150,8 @@ import Testing
       try extents.checkLosses()
       try change("\(staging.areaPath)/tree/\(entry.path.text)", at: offset)
       #expect(try StagedFile(opening: file, of: extents, in: staging.areaPath).check(at: offset) == .damaged)
+      // Others who read the same piece say so as well.
+      for _ in 0..<3 { extents.noteDamaged(.file(file)) }
       let isDropped = try area.dropDamaged()
       #expect(isDropped, "loss \(loss)")
       for piece in area.pieces.missing { try area.write(try staging.sample.verifiedPiece(piece)) }

@@ -185,7 +185,10 @@ extension StagedExtents {
   func noteDamaged(_ damage: Damage) {
     change { state in
       state.damaged.insert(damage)
-      for piece in pieces(of: damage) { state.losses[piece, default: 0] += 1 }
+      // A piece is lost once, however many of its files are found damaged and by however many readers, until it has come again.
+      for piece in pieces(of: damage) where !state.lost.contains(piece) {
+        state.losses[piece, default: 0] += 1
+      }
       remove(damage, from: &state)
     }
   }
