@@ -85,8 +85,10 @@ extension CatalogFeedRoutes {
     since generation: UInt64
   ) async throws -> HTTPResponse {
     let (product, version) = try Self.content(parameters)
-    let source = try await source(of: product, version, for: try ask(request, key), to: request, key)
-    if key != nil, let name { infrastructure.admissions.note(source, as: name, since: generation) }
+    let (source, isGranted) = try await source(
+      of: product, version, for: try ask(request, key), to: request, key)
+    // What is free depends on more than the key, such as the territory that the request names.
+    if isGranted, let name { infrastructure.admissions.note(source, as: name, since: generation) }
     return try await page(to: request, parameters, from: source, isOwned: key != nil)
   }
 
@@ -118,7 +120,7 @@ extension CatalogFeedRoutes {
       to: request, with: file, entityTag: tag, of: source.digest,
       for: source.handle, device: source.device, of: product.description)
     let (fields, contentFields) = (Self.pageFields(isOwned: isOwned), Self.pageFields(of: type))
-    if isOwned, width == nil, file.method == .stored {
+    if isOwned, width == nil, file.method == .stored, pageCache.openFile(number, of: source.digest) == nil {
       pageCache.note(
         OpenFile(range: file.range, entityTag: tag, fields: fields, contentFields: contentFields),
         as: number, of: source.digest)
@@ -157,7 +159,7 @@ extension CatalogFeedRoutes {
   private func source(
     of product: ProductIdentifier, _ version: ContentVersion, for ask: FeedRequest, to request: HTTPRequest,
     _ key: ReaderKey?
-  ) async throws -> PackageAdmission {
+  ) async throws -> (PackageAdmission, isGranted: Bool) {
     var refusal: Problem?
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     if let key {
@@ -165,9 +167,10 @@ extension CatalogFeedRoutes {
         let owned = try await composer(for: ask, of: snapshot, at: now, key).owned
         let grant = try await grant(product, version, owned?.contents[product], for: key)
         infrastructure.bodies.note(key)
-        return PackageAdmission(
+        let admission = PackageAdmission(
           digest: grant.digest, handle: grant.handle, device: Ticket.tag(of: grant.device),
           limits: infrastructure.content.limits(of: product.description))
+        return (admission, isGranted: true)
       } catch let problem as Problem {
         // What is free is open to all.
         refusal = problem
@@ -184,9 +187,10 @@ extension CatalogFeedRoutes {
       throw refusal ?? Problem(.purchaseRequired, "\(product) is for sale, and not for free")
     }
     let handle = try openHandle(of: product, for: request)
-    return PackageAdmission(
+    let admission = PackageAdmission(
       digest: content.digest, handle: handle, device: handle.low,
       limits: infrastructure.content.limits(of: product.description))
+    return (admission, isGranted: false)
   }
 
   private func pages(of digest: SHA256Digest) async throws -> PackagePages? {

@@ -116,7 +116,11 @@ struct CatalogPageTests {
         ("GET", [("Range", "bytes=0-1"), ("If-Range", "\"a\"")]),
       ]
       for (method, headers) in requests {
-        let here = try await shop.send(method, Self.path("0"), as: key, headers: headers)
+        let here = try #require(
+          try await Self.onLoop(shop) {
+            try await shop.send(method, Self.path("0"), as: key, headers: headers)
+          },
+          "no loop answers \(method) \(headers)")
         // A query is read off the loops alone.
         let there = try await shop.send(method, Self.path("0?locale=en"), as: key, headers: headers)
         #expect(here.status == there.status && here.body == there.body, "\(method) \(headers)")
@@ -128,18 +132,29 @@ struct CatalogPageTests {
         }
         #expect(here.headers["X-Request-Id"] != nil)
       }
-      let page = try await shop.server.client.send(
-        ClientRequest(method: "GET", url: shop.server.api.url("/metrics")))
-      let lines = String(decoding: page.body, as: UTF8.self).split(separator: "\n")
-        .filter { $0.contains("route=\"/opds/pages/{id}/{version}/{n}\"") }
-      func sum(_ name: String) -> Int {
-        lines.filter { $0.hasPrefix(name + "{") }.compactMap { Int($0.split(separator: " ").last ?? "") }
-          .reduce(0, +)
-      }
-      let all = sum("pullbox_http_requests_total")
-      #expect(all == 1 + 2 * requests.count)
-      #expect(sum("pullbox_http_request_duration_seconds_count") < all, "no loop has answered")
     }
+  }
+
+  /// The first answer that a loop has given, of three: an admission lasts a second, and the answer behind its end is a task's.
+  private static func onLoop(
+    _ shop: ReaderShop, _ send: () async throws -> ClientResponse
+  ) async throws -> ClientResponse? {
+    for _ in 0..<3 {
+      let before = try await answersOffLoops(shop)
+      let answer = try await send()
+      if try await answersOffLoops(shop) == before { return answer }
+    }
+    return nil
+  }
+
+  /// Durations are of answers off the loops alone.
+  private static func answersOffLoops(_ shop: ReaderShop) async throws -> Int {
+    let page = try await shop.server.client.send(
+      ClientRequest(method: "GET", url: shop.server.api.url("/metrics")))
+    let name =
+      "pullbox_http_request_duration_seconds_count{route=\"/opds/pages/{id}/{version}/{n}\"}"
+    let line = String(decoding: page.body, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix(name) }
+    return try #require(line.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) })
   }
 
   @Test(
@@ -277,8 +292,10 @@ struct CatalogPageTests {
         }
       }
       try await shop.remove(key)
-      #expect(try await shop.send(Self.path("2"), as: key).status == 401)
-      #expect(try await shop.send(Self.path("2"), as: other).status == 200)
+      for number in ["1", "2"] {
+        #expect(try await shop.send(Self.path(number), as: key).status == 401, "\(number)")
+        #expect(try await shop.send(Self.path(number), as: other).status == 200, "\(number)")
+      }
       let grants: PullboxAPI.Page<OperatorGrant> = try await shop.server.operatorAPI.get(
         "/v1/operator/deliveries", query: [("device", "reader-\(other.name)")])
       let grant = try #require(grants.items.first).grant
