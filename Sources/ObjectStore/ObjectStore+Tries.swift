@@ -20,10 +20,12 @@ extension ObjectStore {
         throw ObjectStoreError(code: .timedOut, message: "the time for the call is over")
       }
       let failure: TryFailure
+      // Others may be read from their file while the try is under way.
+      let secrets = credentials.withLock { $0.secrets }
       do throws(TryFailure) {
         return try await body(remaining)
       } catch {
-        failure = error.withholding(credentials.withLock { $0.secrets })
+        failure = error.withholding(secrets + credentials.withLock { $0.secrets })
       }
       if !hasTakenOnDate, let date = failure.dateToTakeOn(at: time.now()) {
         hasTakenOnDate = true

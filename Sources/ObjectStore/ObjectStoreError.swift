@@ -113,19 +113,32 @@ public struct ObjectStoreError: TemporarilyFailing, Sendable, CustomStringConver
   /// The same error without the words of these secrets, nor parts of them: a store's message may repeat what it was sent.
   func withholding(_ secrets: [String]) -> ObjectStoreError {
     let forms = secrets + secrets.map(\.percentEncoded)
-    let words = message.split(separator: " ", omittingEmptySubsequences: false).map { word in
-      let isSecret = forms.contains { form in
-        word.contains(form) || word.utf8.count >= Self.leastPart && form.contains(word)
-      }
-      return isSecret ? "(withheld)" : String(word)
+    let text = forms.reduce(message) { $0.replacing($1, with: Self.withheld) }
+    var shown = ""
+    var word = ""
+    func end() {
+      let isPart = word.utf8.count >= Self.leastPart && forms.contains { $0.contains(word) }
+      shown += isPart ? Self.withheld : word
+      word = ""
     }
+    // A part may stand behind a sign, as in <Token>abc or token=abc.
+    for character in text {
+      if character.isLetter || character.isNumber || "+/%-_.~".contains(character) {
+        word.append(character)
+      } else {
+        end()
+        shown.append(character)
+      }
+    }
+    end()
     return ObjectStoreError(
-      code: code, message: words.joined(separator: " "), cause: cause, status: status, storeCode: storeCode,
+      code: code, message: shown, cause: cause, status: status, storeCode: storeCode,
       region: region)
   }
 
   /// Bytes of a word from which on it may be a part of a secret that a message has cut.
   private static let leastPart = 8
+  private static let withheld = "(withheld)"
 
   /// The same error with more words behind its sentence.
   func appending(_ words: String) -> ObjectStoreError {

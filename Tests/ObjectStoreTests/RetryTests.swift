@@ -71,13 +71,14 @@ struct RetryTests {
     let keys = try #require(
       ObjectStoreCredentials(accessKey: "a", secretKey: "secret-key-of-a-test", sessionToken: token))
     let said =
-      "<Message>x-amz-security-token: \(token) secret-key-of-a-test session%2Ftoken%2Bof%3Da-test-0123456789 session/tok</Message>"
+      "<Message>x-amz-security-token: \(token) secret-key-of-a-test session%2Ftoken%2Bof%3Da-test-0123456789 session/tok token=session/tok</Message>"
     try await withStore([[.readRequest, refusal("403 Forbidden", "SignatureDoesNotMatch", rest: said)]]) {
       store, _ in
       store.replaceCredentials(with: keys)
       let error = try #require(await put(store))
       #expect(
-        error.message.hasSuffix("x-amz-security-token: (withheld) (withheld) (withheld) (withheld)"),
+        error.message.hasSuffix(
+          "x-amz-security-token: (withheld) (withheld) (withheld) (withheld) token=(withheld)"),
         "\(error)")
     }
   }
