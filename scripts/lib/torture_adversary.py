@@ -16,11 +16,10 @@ class Adversary:
 
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
-        self.spoiled, self.broken, self.unplugged, self.restores, self.count = set(), [], [], 0, 0
+        self.spoiled, self.broken, self.unplugged, self.restores = set(), [], [], 0
         self.backup = None
 
     def begin(self, event):
-        self.count += 1
         getattr(self, event.kind, self.spoil)(event)
 
     def spoil(self, event):

@@ -26,7 +26,7 @@ class Hashes:
 
 
 def files_below(folder):
-    """Relative paths of the files, without what lies hidden at the top."""
+    """Relative paths of the files."""
     found = []
     for place, folders, names in os.walk(folder):
         here = pathlib.Path(place)
@@ -50,11 +50,12 @@ def fault_of_manifest(path, product, version, expected):
     """What is wrong with the manifest beside placed content, nil where nothing is."""
     try:
         document = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        named = (document["product"], document["version"])
+        listed = {one["path"]: one["digest"] for one in document["files"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
         return repr(error)
-    if (document["product"], document["version"]) != (product, version):
-        return f"it is of {document['product']} {document['version']}"
-    listed = {one["path"]: one["digest"] for one in document["files"]}
+    if named != (product, version):
+        return f"it is of {named[0]} {named[1]}"
     return None if listed == expected else f"it lists {sorted(set(listed.items()) ^ set(expected.items()))[:3]}"
 
 
