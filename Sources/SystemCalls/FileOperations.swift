@@ -265,6 +265,51 @@ extension FileOperations {
     if try createDirectory(path, permissions: permissions) { try synchronizeDirectory(parent) }
   }
 
+  /// Creates the directory and the missing ones above it, durably, below `root`, in which the file at `mark` has to lie. What is
+  /// looked at and what is made lie on one file system, whatever is unmounted meanwhile: nothing is made in the empty
+  /// directory that a file system leaves. Throws an error whose `isFileMissing` is true where the mark is not there.
+  ///
+  /// - Parameters:
+  ///   - path: names below `root`, with `/` between them.
+  ///   - mark: a path of the same kind.
+  public func createDirectories(
+    _ path: String, below root: String, marked mark: String, permissions: UInt32 = 0o755
+  ) throws(SystemError) {
+    let top = try Directory(opening: root, operations: self)
+    try Self.requireFile(mark.split(separator: "/").map(String.init), in: top)
+    try Self.createDirectories(path.split(separator: "/").map(String.init)[...], in: top, permissions)
+  }
+
+  private static func requireFile(_ names: [String], in directory: borrowing Directory) throws(SystemError) {
+    guard let first = names.first else { return }
+    if names.count == 1 {
+      _ = try directory.status(of: first)
+    } else {
+      try requireFile(Array(names.dropFirst()), in: try directory.subdirectory(first))
+    }
+  }
+
+  private static func createDirectories(
+    _ names: ArraySlice<String>, in directory: borrowing Directory, _ permissions: UInt32
+  ) throws(SystemError) {
+    guard let first = names.first else { return }
+    try createDirectories(
+      names.dropFirst(), in: try open(first, creatingIn: directory, permissions), permissions)
+  }
+
+  private static func open(
+    _ name: String, creatingIn directory: borrowing Directory, _ permissions: UInt32
+  ) throws(SystemError) -> Directory {
+    do throws(SystemError) {
+      return try directory.subdirectory(name)
+    } catch {
+      guard error.isFileMissing else { throw error }
+    }
+    let created = try directory.subdirectory(creating: name, permissions: permissions)
+    try directory.synchronize()
+    return created
+  }
+
   /// The entries other than `.` and `..`, in no order.
   public func list(_ path: String) throws(SystemError) -> [DirectoryEntry] {
     try Directory(opening: path, operations: self).entries()

@@ -48,6 +48,46 @@ import Testing
     #expect(try await started.held(package.terms) == placed)
   }
 
+  private enum Folder: CaseIterable { case staging, manifest, pin }
+
+  @Test(
+    "a library that goes after the look leaves an empty directory, and nothing is made in it",
+    arguments: Folder.allCases)
+  private func goneAfterTheLook(folder: Folder) throws {
+    let fixture = try LibraryFixture()
+    let manifest = try FixturePackage.file(length: 1000).manifest
+    try FileSystem.rename(fixture.paths.library, to: fixture.directory.path("away"))
+    try FileSystem.createDirectory(fixture.paths.library)
+    let error = #expect(throws: SystemError.self) {
+      switch folder {
+      case .staging: try fixture.library.makeStagingFolder()
+      case .manifest: try fixture.library.write(manifest)
+      case .pin: try fixture.library.writePin(true, of: manifest.product)
+      }
+    }
+    #expect(error?.isFileMissing == true)
+    #expect(try FileSystem.list(fixture.paths.library).isEmpty)
+  }
+
+  @Test("a library that goes while folders are made has them, and not what is mounted at its path then")
+  func goneWhileFoldersAreMade() async throws {
+    let operations = FaultyFileOperations()
+    let fixture = try LibraryFixture(operations: operations)
+    let manifest = try FixturePackage.file(length: 1000).manifest
+    let (library, away) = (fixture.paths.library, fixture.directory.path("away"))
+    let hasGone = Locked(false)
+    operations.answer { call, _ in
+      guard call == .makeDirectory, !hasGone.current else { return nil }
+      hasGone.withLock { $0 = true }
+      try? FileSystem.rename(library, to: away)
+      _ = try? FileSystem.createDirectory(library)
+      return nil
+    }
+    #expect(throws: SystemError.self) { try fixture.library.write(manifest) }
+    #expect(try FileSystem.list(library).isEmpty)
+    #expect(try FileSystem.isDirectory("\(away)/\(manifest.product)/.pullbox"))
+  }
+
   @Test("another library at the same path is not taken for this one")
   func foreign() async throws {
     let fixture = try LibraryFixture()

@@ -29,6 +29,7 @@ import Testing
     init(_ package: FixturePackage, _ faults: [FakeServer.ContentFault] = []) throws {
       directory = try TemporaryDirectory()
       self.package = package
+      try FileSystem.createDirectory(directory.path("staging"))
       server = FakeServer([package])
       client = try HTTPClient()
       server.change { $0.contentFaults = faults }

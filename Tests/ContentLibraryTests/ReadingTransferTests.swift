@@ -32,6 +32,7 @@ import Testing
       server = FakeServer([package])
       client = try HTTPClient()
       server.change { $0.contentFaults = faults }
+      try FileSystem.createDirectory(directory.path("staging"))
       let paths = ContentJobPaths(
         state: directory.path("state"), staging: directory.path("staging/area"))
       session = StagingSession(manifest: package.manifest, paths: paths)

@@ -85,6 +85,7 @@ import Testing
       let path = ServerPath(clock: clock)
       clock.allowance.withLock { $0 = path.allowance }
       (self.clock, self.path) = (clock, path)
+      try FileSystem.createDirectory(directory.path("staging"))
       session = StagingSession(
         manifest: package.manifest,
         paths: ContentJobPaths(state: directory.path("state"), staging: directory.path("staging/area")))

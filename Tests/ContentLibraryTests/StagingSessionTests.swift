@@ -21,6 +21,9 @@ import Testing
     init(_ package: FixturePackage) throws {
       directory = try TemporaryDirectory()
       self.package = package
+      for folder in ["library/.staging", "library/product"] {
+        try FileSystem.createDirectories(directory.path(folder))
+      }
     }
 
     var target: String { directory.path("library/product/1.0") }

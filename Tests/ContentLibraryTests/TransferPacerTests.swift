@@ -5,6 +5,7 @@ import HTTPClient
 import PackageTesting
 import PullboxTesting
 import Synchronization
+import SystemCalls
 import Testing
 
 @testable import AgentRecords
@@ -79,6 +80,7 @@ import Testing
     // The request bears the highest floor: 16 KiB a second. The head comes before the rate is low.
     path.speeds.record(.mebibytes(100), in: .seconds(10))
     path.onEnd = { _ in pacer.setRate(.kibibytes(8)) }
+    try FileSystem.createDirectory(directory.path("staging"))
     let session = StagingSession(
       manifest: package.manifest,
       paths: ContentJobPaths(state: directory.path("state"), staging: directory.path("staging/area")))

@@ -46,7 +46,7 @@ struct AdoptingTests {
     }
 
     func place(_ area: consuming StagingArea) throws {
-      try area.finish().place(at: folder.directory.path("library/next"))
+      try area.finish().placeInNewFolder(at: folder.directory.path("library/next"))
       #expect(try newer.faults(at: folder.directory.path("library/next")) == [])
     }
   }
@@ -146,7 +146,7 @@ struct AdoptingTests {
       _ = try versions.fetch(into: &area)
       let change: [UInt8] = [1, 2, 3, 4]
       try older.write(change.span, at: ByteCount(5000))
-      try area.finish().place(at: target)
+      try area.finish().placeInNewFolder(at: target)
     }
     let check = ContentCheck(versions.newer, at: target)
     let now = Timestamp(millisecondsSinceEpoch: 0)
@@ -186,7 +186,7 @@ struct AdoptingTests {
       try FileSystem.removeRecursively(versions.placed)
       let content = try area.finish()
       shared = content.shared
-      try content.place(at: target)
+      try content.placeInNewFolder(at: target)
     }
     let paths = Set(shared.map { versions.newer.files[$0].path.text })
     #expect(paths == ["p1.jpg", "p2.jpg", "p4.jpg", "p5.jpg", "p6.jpg", "text/story.txt"])

@@ -56,7 +56,7 @@ struct InflatingTests {
     }
 
     func place(_ area: consuming StagingArea) throws {
-      try area.finish().place(at: folder.directory.path("placed"))
+      try area.finish().placeInNewFolder(at: folder.directory.path("placed"))
       #expect(try manifest.faults(at: folder.directory.path("placed")) == [])
     }
   }

@@ -39,7 +39,7 @@ struct MountTests {
     var area = try StagingArea.open(at: disk.path("staging"), manifest: sample.manifest)
     #expect(area.pieces.verifiedCount >= written && written >= 1)
     try write(sample, to: &area)
-    try area.finish().place(at: disk.path("library/1.0"))
+    try area.finish().placeInNewFolder(at: disk.path("library/1.0"))
     #expect(try sample.manifest.faults(at: disk.path("library/1.0")) == [])
     #expect(try FileSystem.status(of: disk.path("staging")) == nil)
   }
@@ -61,7 +61,7 @@ struct MountTests {
     var area = try StagingArea.open(at: disk.path("staging"), manifest: sample.manifest)
     #expect(area.pieces.missing == [3])
     try write(sample, to: &area)
-    try area.finish().place(at: disk.path("library/1.0"))
+    try area.finish().placeInNewFolder(at: disk.path("library/1.0"))
     #expect(try sample.manifest.faults(at: disk.path("library/1.0")) == [])
   }
 
@@ -75,12 +75,12 @@ struct MountTests {
     let sample = try Sample.shared.get()
     var area = try StagingArea.open(at: merged + "/staging", manifest: sample.manifest)
     try write(sample, to: &area)
-    try area.finish().place(at: merged + "/library/1.0")
+    try area.finish().placeInNewFolder(at: merged + "/library/1.0")
     #expect(try sample.manifest.faults(at: merged + "/library/1.0") == [])
     var next = try StagingArea.open(at: merged + "/staging", manifest: sample.manifest)
     #expect(try next.adopt(from: sample.manifest, at: merged + "/library/1.0") > .mebibytes(3))
     try write(sample, to: &next)
-    try next.finish().place(at: merged + "/library/1.1")
+    try next.finish().placeInNewFolder(at: merged + "/library/1.1")
     #expect(try sample.manifest.faults(at: merged + "/library/1.1") == [])
   }
 
@@ -99,13 +99,13 @@ struct MountTests {
     #expect(area.pieces.verifiedCount == 2)
     try write(sample, to: &area)
     try FileSystem.createDirectory(disk.path("library"))
-    try area.finish().place(at: disk.path("library/1.0"))
+    try area.finish().placeInNewFolder(at: disk.path("library/1.0"))
     #expect(try sample.manifest.faults(at: disk.path("library/1.0")) == [])
     var next = try StagingArea.open(at: disk.path("staging"), manifest: sample.manifest)
     let free = ByteCount.mebibytes(32)
     #expect(try next.adopt(from: sample.manifest, at: disk.path("library/1.0"), room: free) > .mebibytes(3))
     try write(sample, to: &next)
-    try next.finish().place(at: disk.path("library/1.1"))
+    try next.finish().placeInNewFolder(at: disk.path("library/1.1"))
     #expect(try sample.manifest.faults(at: disk.path("library/1.1")) == [])
     #expect(try FileSystem.list(disk.mountPoint).map(\.name) == ["library"])
   }

@@ -169,7 +169,7 @@ import Testing
     let file = try #require(
       manifest.files.indices.max { manifest.files[$0].length < manifest.files[$1].length })
     let staged = try StagedFile(opening: file, of: extents, in: staging.areaPath)
-    try area.finish().place(at: staging.placePath)
+    try area.finish().placeInNewFolder(at: staging.placePath)
     var position: Int64 = 0
     while position < manifest.files[file].length.rawValue {
       #expect(try staged.check(at: position) == .checked)

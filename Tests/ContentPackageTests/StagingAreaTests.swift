@@ -39,7 +39,7 @@ struct StagingAreaTests {
     finished += try area.begin(try staging.sample.verifiedPiece(3)).map(\.index)
     #expect(Set(finished) == [0, 1, 2, 3])
     #expect(try area.finishWrites().isEmpty)
-    try area.finish().place(at: staging.placePath)
+    try area.finish().placeInNewFolder(at: staging.placePath)
     #expect(try staging.differences(in: staging.placePath) == [])
   }
 
@@ -97,7 +97,7 @@ struct StagingAreaTests {
     try file.write([1].span, at: .zero)
     try staging.write([0, 1, 2, 3])
     let error = try #require(throws: SystemError.self) {
-      _ = try staging.open().finish().place(at: staging.placePath)
+      _ = try staging.open().finish().placeInNewFolder(at: staging.placePath)
     }
     #expect(error.isFileInTheWay)
     #expect(try contents(of: "\(staging.placePath)/mine") == [1])
@@ -118,7 +118,7 @@ struct StagingAreaTests {
       _ = piece.append(part.span)
       try area.write(try VerifiedPiece(piece, of: manifest))
     }
-    try area.finish().place(at: folder.directory.path("library/issue"))
+    try area.finish().placeInNewFolder(at: folder.directory.path("library/issue"))
     #expect(try contents(of: folder.directory.path("library/issue/Issue 1.cbz")) == bytes)
   }
 
@@ -189,7 +189,7 @@ struct StagingAreaTests {
         try area.write(try VerifiedPiece(piece, of: manifest))
       }
       #expect(try FileSystem.list("/proc/self/fd").count <= before + OpenFiles.limit)
-      try area.finish().place(at: folder.directory.path("placed"))
+      try area.finish().placeInNewFolder(at: folder.directory.path("placed"))
       #expect(try manifest.faults(at: folder.directory.path("placed")).isEmpty)
     }
   }
@@ -257,7 +257,7 @@ struct StagingAreaTests {
     #expect(operations.hasMet.current)
     for index in 1..<pages.manifest.pieces.count { try area.write(try pages.piece(index)) }
     let target = pages.folder.directory.path("library/pages")
-    try area.finish().place(at: target)
+    try area.finish().placeInNewFolder(at: target)
     #expect(try pages.manifest.faults(at: target) == [])
   }
 
@@ -287,7 +287,7 @@ struct StagingAreaTests {
       #expect(operations.steps.count == made)
       for index in again.pieces.missing { try again.write(try pages.piece(index)) }
       let target = pages.folder.directory.path("library/pages")
-      try again.finish().place(at: target)
+      try again.finish().placeInNewFolder(at: target)
       #expect(try pages.manifest.faults(at: target) == [])
     }
   }

@@ -43,7 +43,7 @@ struct StagingResumeTests {
             try area.write(try staging.sample.verifiedPiece(index))
             written.append(index)
           }
-          _ = try area.finish().place(at: staging.placePath)
+          _ = try area.finish().placeInNewFolder(at: staging.placePath)
           isDone = true
         } catch let error as SystemError {
           #expect(error.number == ECANCELED)
@@ -73,7 +73,7 @@ struct StagingResumeTests {
           do {
             var area = try staging.open(operations)
             for index in area.pieces.missing { try area.write(try staging.sample.verifiedPiece(index)) }
-            _ = try area.finish().place(at: staging.placePath)
+            _ = try area.finish().placeInNewFolder(at: staging.placePath)
           } catch is SystemError {
           } catch is UnsyncedContent {
           }
@@ -116,7 +116,7 @@ struct StagingResumeTests {
     var again = try StagingArea.open(at: path, manifest: manifest, operations: operations)
     #expect(again.pieces.verifiedCount == 0)
     try write(&again)
-    try again.finish().place(at: folder.directory.path("placed"))
+    try again.finish().placeInNewFolder(at: folder.directory.path("placed"))
     #expect(try manifest.faults(at: folder.directory.path("placed")) == [])
   }
 

@@ -81,10 +81,10 @@ class Adversary:
             self.unplugged.append(agent)
 
     def plug(self):
-        """What an agent writes where its disk was would be lost under it. Empty folders may be made in the moment in which it goes."""
+        """What an agent writes where its disk was would be lost under it."""
         for agent in self.unplugged:
-            if files := [str(path.relative_to(agent.volume)) for path in agent.volume.rglob("*") if path.is_file()]:
-                self.transcript.violate(f"4: {agent.name} wrote {files[:3]} where its disk was not")
+            if made := [str(path.relative_to(agent.volume)) for path in agent.volume.rglob("*")]:
+                self.transcript.violate(f"4: {agent.name} made {made[:3]} where its disk was not")
             for entry in agent.volume.iterdir():
                 shutil.rmtree(entry)
             agent.plug()

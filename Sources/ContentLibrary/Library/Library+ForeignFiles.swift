@@ -67,7 +67,7 @@ extension Library {
     guard !listing.paths.isEmpty else { return }
     for path in listing.paths {
       let target = try freeName(for: "\(others)/\(path)")
-      try operations.createDirectories(FileSystem.parent(of: target))
+      try makeFolders(FileSystem.parent(of: target))
       try operations.rename("\(root)/\(path)", to: target, ifPresent: .refuse)
       try operations.synchronizeDirectory(FileSystem.parent(of: target))
     }

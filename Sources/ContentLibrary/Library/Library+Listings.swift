@@ -39,7 +39,7 @@ extension Library {
         guard try database.hasListing(of: product) else { return }
         let folder = folder(of: product)
         if let picture {
-          try operations.createDirectories(folder)
+          try makeFolders(folder)
           try DurableFile.write(
             picture.bytes.span, to: "\(folder)/\(picture.fileName)", operations: operations)
         }

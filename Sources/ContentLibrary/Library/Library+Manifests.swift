@@ -26,7 +26,7 @@ extension Library {
   /// Durable, in place of what lies there. The bytes are the canonical ones, whose SHA-256 is the manifest's
   /// digest.
   package func write(_ manifest: Manifest) throws(SystemError) {
-    try operations.createDirectories(folder(of: manifest.product))
+    try makeFolders(folder(of: manifest.product))
     try DurableFile.write(
       manifest.canonicalBytes().span, to: path(of: manifest.product, manifest.version),
       operations: operations)
@@ -69,7 +69,7 @@ extension Library {
       try operations.remove(path)
       return
     }
-    try operations.createDirectories(folder(of: product))
+    try makeFolders(folder(of: product))
     let nothing: [UInt8] = []
     try DurableFile.write(nothing.span, to: path, operations: operations)
   }

@@ -208,8 +208,8 @@ extension Library {
   private func putInPlace(_ record: LibraryRecord) throws(SystemError) {
     let (place, other) = (directory(of: record), elsewhere(of: record))
     if try operations.status(of: other) != nil, try operations.status(of: place) == nil {
-      if record.isWithdrawn { try operations.createDirectories(paths.withdrawn, permissions: 0o700) }
-      try operations.createDirectories(FileSystem.parent(of: place))
+      if record.isWithdrawn { try makeFolders(paths.withdrawn, permissions: 0o700) }
+      try makeFolders(FileSystem.parent(of: place))
       try operations.rename(other, to: place, ifPresent: .refuse)
       try operations.synchronizeDirectory(FileSystem.parent(of: place))
       try operations.synchronizeDirectory(FileSystem.parent(of: other))

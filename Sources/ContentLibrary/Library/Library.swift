@@ -195,7 +195,7 @@ package final class Library: Sendable {
   private func arrive(
     _ identifier: String, importing: Bool, _ state: inout State
   ) throws -> Availability {
-    try operations.createDirectories(paths.staging, permissions: 0o700)
+    try makeStagingFolder()
     state.canLink = state.volume.canLink()
     try moveManifests()
     // Before it is known that this is the library: what is broken off is done again.
@@ -247,11 +247,25 @@ package final class Library: Sendable {
     if case .offline(let reason) = try look() { throw LibraryOfflineError(reason: reason) }
   }
 
+  /// The folder of the staging areas is there, unless the library is away: then this throws. Blocks.
+  package func makeStagingFolder() throws(SystemError) {
+    try makeFolders(paths.staging, permissions: 0o700)
+  }
+
+  /// Creates the folder, which lies in the library, and the missing ones above it, durably. Where the library's file system has gone
+  /// nothing is made in its place, and an error is thrown.
+  func makeFolders(_ path: String, permissions: UInt32 = 0o755) throws(SystemError) {
+    precondition(path.hasPrefix(paths.library + "/"), "a folder of the library")
+    try operations.createDirectories(
+      String(path.dropFirst(paths.library.count + 1)), below: paths.library, marked: LibraryVolume.markerPath,
+      permissions: permissions)
+  }
+
   /// Moves what is at `path` to the trash, so that the name is free. Nothing at the path is no error. The
   /// trash is on the same file system, so that this is one rename.
   func moveAside(_ path: String) throws(SystemError) {
     guard try operations.status(of: path) != nil else { return }
-    try operations.createDirectories(paths.trash, permissions: 0o700)
+    try makeFolders(paths.trash, permissions: 0o700)
     try operations.rename(path, to: "\(paths.trash)/\(ContentJobIdentifier.random())")
     try operations.synchronizeDirectory(FileSystem.parent(of: path))
   }

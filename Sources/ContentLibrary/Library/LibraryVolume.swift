@@ -17,6 +17,9 @@ struct LibraryVolume: ~Copyable {
     case unusable(String)
   }
 
+  /// Where the marker lies in the library.
+  static let markerPath = ".pullbox/volume"
+
   private let root: String
   private let operations: any FileOperations
   /// Nil while the library is not this process's. It counts also where the file system knows no locks.
@@ -30,7 +33,7 @@ struct LibraryVolume: ~Copyable {
   }
 
   private var folder: String { "\(root)/.pullbox" }
-  private var marker: String { "\(folder)/volume" }
+  private var marker: String { "\(root)/\(Self.markerPath)" }
   private var lockPath: String { "\(folder)/lock" }
 
   /// Looks whether the library is there, and takes it, or lets go of what it had taken before.

@@ -78,7 +78,6 @@ package actor StagingSession {
       try StagingArea.discard(at: paths.staging, operations: operations)
       isVoid = false
     }
-    try operations.createDirectories(FileSystem.parent(of: paths.staging), permissions: 0o700)
     // What was found damaged before is read again by this.
     extents.clear()
     let opened = try StagingArea.open(

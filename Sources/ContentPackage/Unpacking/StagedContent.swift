@@ -11,13 +11,12 @@ public struct StagedContent: ~Copyable, Sendable {
   let stagingPath: String
   let operations: any FileOperations
 
-  /// Makes the content visible at `path`, all of it or nothing, durably, and removes the staging area. Directories above
-  /// are made. Throws an error whose `isFileInTheWay` is true when something is there already; the content then stays
+  /// Makes the content visible at `path`, all of it or nothing, durably, and removes the staging area. The directory
+  /// above has to be there. Throws an error whose `isFileInTheWay` is true when something is there already; the content then stays
   /// staged.
   public consuming func place(at path: String) throws(SystemError) {
     let parent = FileSystem.parent(of: path)
     let tree = "\(stagingPath)/\(StagingArea.treeName)"
-    try operations.createDirectories(parent)
     try operations.rename(tree, to: path, ifPresent: .refuse)
     do {
       try operations.synchronizeDirectory(parent)

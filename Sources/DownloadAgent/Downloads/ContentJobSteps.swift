@@ -139,7 +139,10 @@ struct ContentJobSteps: Sendable {
     }
     session.attach(to: demand)
     await session.setPriority(progress.priority)
-    try await BlockingPool.shared.run { [library] in try library.requireOnline() }
+    try await BlockingPool.shared.run { [library] in
+      try library.requireOnline()
+      try library.makeStagingFolder()
+    }
     var pieces = try await session.open()
     let hasTriedSources = await session.hasTriedSources
     if !pieces.isComplete, pieces.verifiedCount == 0 || !hasTriedSources, !record.fetchesEverything {
@@ -180,7 +183,10 @@ struct ContentJobSteps: Sendable {
     guard let session = try await openSession(of: record, terms: terms) else {
       return Outcome(event: .contentLost(.zero, of: terms.length))
     }
-    try await BlockingPool.shared.run { [library] in try library.requireOnline() }
+    try await BlockingPool.shared.run { [library] in
+      try library.requireOnline()
+      try library.makeStagingFolder()
+    }
     let manifest = session.manifest
     let needed = Self.bytesNeeded(by: manifest) ?? terms.length
     let pieces = try await session.open()

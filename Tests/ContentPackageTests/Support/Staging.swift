@@ -36,7 +36,7 @@ struct Staging {
   func finish() throws -> [String] {
     var area = try open()
     for index in area.pieces.missing { try area.write(try sample.verifiedPiece(index)) }
-    try area.finish().place(at: placePath)
+    try area.finish().placeInNewFolder(at: placePath)
     return try differences(in: placePath)
   }
 
@@ -79,5 +79,13 @@ extension Manifest {
   func faults(at path: String) throws -> [String] {
     try ContentCheck(self, at: path).run(.everything, now: Timestamp(millisecondsSinceEpoch: 0)).faults.map(
       \.path)
+  }
+}
+
+extension StagedContent {
+  /// Places it where the directory above may be missing.
+  consuming func placeInNewFolder(at path: String) throws {
+    try FileSystem.createDirectories(FileSystem.parent(of: path))
+    try place(at: path)
   }
 }
