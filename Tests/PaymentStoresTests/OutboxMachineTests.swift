@@ -44,6 +44,13 @@ struct OutboxMachineTests {
     #expect(action == .retry(after: .seconds(seconds)))
   }
 
+  @Test("a call that the store takes no more is dropped, whatever came before")
+  func over() {
+    #expect(machine().handle(.over, chance: 0.5) == .drop)
+    #expect(machine(attempts: 30, refusals: 19).handle(.over, chance: 0) == .drop)
+    #expect(OutboxMachine.Answer.over.outcome == .answered)
+  }
+
   @Test("the twentieth refusal parks the call; failures of the store never do")
   func parked() {
     #expect(machine(attempts: 19, refusals: 19).handle(.refused, chance: 0.5) == .park)

@@ -93,6 +93,7 @@ extension Outbox {
     case .markDone: return await accept(entry)
     case .leave: try? await timer.sleep(for: Self.pauseAfterAbandoned)
     case .park: await park(.entry(entry), isRefused: true, because: detail)
+    case .drop: await expire(entry, because: detail)
     case .retry(let delay):
       await postpone(begun, by: delay, isRefused: reply.answer == .refused, isAlone: isAlone, because: detail)
     }
@@ -184,18 +185,21 @@ extension Outbox {
       ])
   }
 
-  /// Drops a call that its store would not take any more; in the audit log as this server's doing.
-  func expire(_ entry: OutboxEntry) async {
+  /// Drops a call that its store would not take any more; in the audit log as this server's doing. Nothing is due at the store then.
+  func expire(_ entry: OutboxEntry, because reason: String = overdue) async {
     let now = grantStore.clock.now()
     let record = AuditEntry(
       at: now, actor: AuditTable.serverActor, action: "outbox.expire",
-      subject: "\(entry.id) \(entry.store) \(entry.kind.rawValue) \(entry.subject.id)", detail: Self.overdue,
+      subject: "\(entry.id) \(entry.store) \(entry.kind.rawValue) \(entry.subject.id)", detail: reason,
       environment: entry.subject.environment.rawValue)
     // Cancelled: the row stays due, and is dropped after the next start.
     let isDropped = try? await write("an overdue call", entry) { [grantStore] in
       try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
-        guard try OutboxTable.expire(entry, at: now, because: Self.overdue, in: connection) else {
+        guard try OutboxTable.expire(entry, at: now, because: reason, in: connection) else {
           return false
+        }
+        if entry.kind == .acknowledge || entry.kind == .consume {
+          try AcknowledgementTable.noteTold(of: entry.subject, in: connection)
         }
         try AuditTable.add(record, in: connection)
         return true
@@ -207,11 +211,11 @@ extension Outbox {
       "a store call is dropped: the store takes no answer any more",
       [
         "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
-        "transaction": LogValue(entry.subject.id),
+        "transaction": LogValue(entry.subject.id), "reason": LogValue(reason),
       ])
   }
 
-  private static let overdue = "the store takes no answer 12 hours after its question"
+  static let overdue = "the store takes no answer 12 hours after its question"
 
   /// Repeats a write until it succeeds: the store has answered, and would be asked again for nothing. Throws
   /// `CancellationError`, and at once what a damaged row throws.

@@ -12,6 +12,8 @@ package struct OutboxMachine: Hashable, Sendable {
     case unavailable(retryAfter: Duration?)
     /// The store refused the call. Repeating it changes nothing, but an operator may (a wrong credential, say).
     case refused
+    /// The store takes no such call any more: it has taken the purchase back, or the purchase is over.
+    case over
     /// The call was ended at this side, by a shutdown say, before the store's answer: nothing is known.
     case abandoned
   }
@@ -24,6 +26,8 @@ package struct OutboxMachine: Hashable, Sendable {
     case retry(after: Duration)
     /// It is not tried again until an operator asks for it.
     case park
+    /// It is not made again: there is nothing that its store could be told.
+    case drop
     /// The call stays as it is, due when it was.
     case leave
   }
@@ -71,6 +75,8 @@ package struct OutboxMachine: Hashable, Sendable {
         after: Self.refusalBackoff.delay(afterFailures: attempts + 1 - Self.lonelyFailures, chance: chance))
     case .refused:
       .retry(after: Self.refusalBackoff.delay(afterFailures: refusals + 1, chance: chance))
+    case .over:
+      .drop
     case .abandoned:
       .leave
     case .unavailable(let retryAfter):
@@ -87,7 +93,7 @@ extension OutboxMachine.Answer {
   /// The outcome that the answer has for the store's circuit breaker.
   package var outcome: CircuitBreaker.Outcome {
     switch self {
-    case .accepted, .refused: .answered
+    case .accepted, .refused, .over: .answered
     case .unavailable(let retryAfter): .failed(retryAfter: retryAfter)
     case .abandoned: .abandoned
     }

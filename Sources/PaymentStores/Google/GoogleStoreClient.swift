@@ -228,7 +228,8 @@ extension GoogleStoreClient {
     await tell(.consume, reference)
   }
 
-  /// Makes a call about a delivery. A call that the store refuses because it was made before counts as accepted.
+  /// Makes a call about a delivery. A call that the store refuses because it was made before counts as accepted, and one about a
+  /// purchase that was taken back, or a subscription that has expired, is over: Google takes none for these.
   private func tell(_ call: GoogleInterfaceClient.Delivery, _ reference: String) async -> StoreAnswer {
     guard let purchase = GooglePurchaseReference(reference) else {
       return StoreAnswer(answer: .refused, detail: "the call names no purchase token")
@@ -237,22 +238,28 @@ extension GoogleStoreClient {
       try await interface.tell(call, of: purchase)
       return StoreAnswer(answer: .accepted)
     } catch {
-      if case .refused = error.kind, await isTold(call, purchase) { return StoreAnswer(answer: .accepted) }
+      if case .refused = error.kind, let answer = await reason(for: call, purchase) { return answer }
       return StoreAnswer(answer: error.answer, detail: error.detail)
     }
   }
 
-  /// Whether the store has the purchase as acknowledged, or consumed, already; false where it cannot be asked.
-  private func isTold(
-    _ call: GoogleInterfaceClient.Delivery, _ purchase: GooglePurchaseReference
-  ) async -> Bool {
+  /// Why the store refuses a call about the purchase, by what it says of that; nil where that explains nothing, or where the
+  /// store cannot be asked.
+  private func reason(
+    for call: GoogleInterfaceClient.Delivery, _ purchase: GooglePurchaseReference
+  ) async -> StoreAnswer? {
+    let (isTold, end): (Bool, String?)
     switch purchase.kind {
     case .subscription:
-      return (try? await interface.subscription(purchase.token))?.isAcknowledged == true
+      guard let known = try? await interface.subscription(purchase.token) else { return nil }
+      (isTold, end) = (known.isAcknowledged, known.hasExpired ? "the subscription has expired" : nil)
     case .product:
-      guard let known = try? await interface.product(purchase.token) else { return false }
-      return call == .acknowledge ? known.isAcknowledged : known.isConsumed
+      guard let known = try? await interface.product(purchase.token) else { return nil }
+      isTold = call == .acknowledge ? known.isAcknowledged : known.isConsumed
+      end = known.state == .cancelled ? "the store has taken the purchase back" : nil
     }
+    if isTold { return StoreAnswer(answer: .accepted) }
+    return end.map { StoreAnswer(answer: .over, detail: $0) }
   }
 }
 

@@ -246,6 +246,9 @@ public struct GoogleSubscriptionPurchase: Decodable, Sendable {
     }
   }
 
+  /// Whether its time is over, also because it was taken back: the store takes no acknowledgement of it then.
+  public var hasExpired: Bool { subscriptionState == "SUBSCRIPTION_STATE_EXPIRED" }
+
   /// The environment of the purchase, like ``GoogleProductPurchase/environment``.
   public var environment: StoreEnvironment { testPurchase == nil ? .production : .sandbox }
 

@@ -121,6 +121,43 @@ struct GoogleStoreTests {
     }
   }
 
+  @Test(
+    "what was taken back between completion and acknowledgement is told of no more, and is in no operator's way",
+    arguments: [false, true])
+  func takenBackMeanwhile(isSubscription: Bool) async throws {
+    let start = ServerHarness.start
+    func sell(isOver: Bool) {
+      if isSubscription {
+        google.subscribe(
+          Self.monthly, token: "token-1", order: "GPA.1", from: start,
+          to: isOver ? start : start + .seconds(30 * 86_400), state: isOver ? "EXPIRED" : "ACTIVE")
+      } else {
+        google.sell(token: "token-1", order: "GPA.1", state: isOver ? "CANCELLED" : "PURCHASED")
+      }
+    }
+    sell(isOver: false)
+    try await run { server in
+      if isSubscription { try await describeMagazine(server) }
+      let product = isSubscription ? "com.example.magazine.issue1" : "com.example.issue1"
+      let grant = try await grant("token-1", of: product, server)
+      _ = try await server.fetch(grant)
+      sell(isOver: true)
+      google.state.withLock { $0.failures = [400] }
+      #expect(try await server.complete(grant).value.state == .completed)
+      let outbox = server.server.outbox
+      let dropped = try await outbox.page(after: nil, matching: OutboxTable.Filter(), limit: 10).items
+      #expect(dropped.map(\.state) == [.dropped])
+      let reason = isSubscription ? "the subscription has expired" : "the store has taken the purchase back"
+      #expect(dropped.map(\.lastError) == [reason])
+      let store = try #require(StoreIdentifier("google"))
+      let standing = try await server.server.grants.grantStore.database.read { connection in
+        try AcknowledgementTable.standing(of: store, at: start, in: connection)
+      }
+      #expect(standing.waiting == 0)
+      #expect(calls("acknowledge").count == 1)
+    }
+  }
+
   @Test("a consumable is consumed, and a subscription acknowledged by its own call")
   func kinds() async throws {
     google.sell("com.example.coins", token: "token-1", order: "GPA.1")
