@@ -15,6 +15,8 @@ WARM = 30
 # Round trips at most.
 TRIPS = {"first": 8, "completion": 10}
 TRIP_DEVICES = 40
+# Waits of a first grant, as ``row_trips`` finds them.
+WAITS = 6
 # Devices that poll, and how often each does in a turn.
 POLLERS, POLLS = 64, 4
 
@@ -61,7 +63,7 @@ def row_pipeline(bench):
     """One first grant after another, and then the same statements by a C program, on a copy of the tables as they were before."""
     fleet = bench.fleet("one")
     copy, file = f"{fleet.database}_copy", bench.arguments.work / "grants.recording"
-    samples = {"pullbox": [], "one pipeline": []}
+    samples, clients = {"pullbox": [], "one pipeline": []}, {"one wait": [], f"{WAITS} waits": []}
     for _ in range(bench.arguments.pairs):
         fleet.nodes[0].daemon.stop()
         bench.primary.ask(f"DROP DATABASE IF EXISTS {copy}")
@@ -75,25 +77,35 @@ def row_pipeline(bench):
         before, _, after = result["seen"]
         samples["pullbox"].append(bench.primary.used(before, after) * 1000 / result["requests"])
         relay.recording.write(file)
-        samples["one pipeline"].append(replay(bench, copy, file) * 1000 / result["requests"])
+        for name, waits in (("one wait", 1), (f"{WAITS} waits", WAITS)):
+            bench.primary.ask(f"DROP DATABASE IF EXISTS {copy}_run")
+            bench.primary.ask(f"CREATE DATABASE {copy}_run TEMPLATE {copy}")
+            used, own = replay(bench, f"{copy}_run", file, waits)
+            clients[name].append(own * 1000 / result["requests"])
+            if waits == 1:
+                samples["one pipeline"].append(used * 1000 / result["requests"])
     return [row("first-pipeline", "first grants, one after another: the primary's processor time", "ms", samples,
-                [Target("one pipeline", 1.4)])]
+                [Target("one pipeline", 1.4)]),
+            row("first-client", "the same statements from C: its own processor time", "ms", clients, [])]
 
 
-def replay(bench, database, file):
-    """Seconds of a processor that the primary takes for the recorded grants."""
+def replay(bench, database, file, waits):
+    """Seconds of a processor that the primary, and the program itself, take for the recorded grants."""
     program = subprocess.Popen(
-        [bench.arguments.work / "pipeline", "--database", bench.primary.url(database), "--recording", file, "--warm", str(WARM)],
+        [bench.arguments.work / "pipeline", "--database", bench.primary.url(database), "--recording", file, "--warm", str(WARM),
+         "--waits", str(waits)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    times = []
+    times, own = [], []
     for word in ("ready", "done"):
-        if program.stdout.readline().strip() != word:
+        said = program.stdout.readline().split()
+        if len(said) != 2 or said[0] != word:
             raise RuntimeError("the recorded grants are not to be had again")
+        own.append(int(said[1]) / 1e6)
         times.append(bench.primary.processor_times())
         program.stdin.write("go\n")
         program.stdin.flush()
     program.wait()
-    return bench.primary.used(*times)
+    return bench.primary.used(*times), own[1] - own[0]
 
 
 def row_polls(bench):

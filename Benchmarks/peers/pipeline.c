@@ -1,7 +1,8 @@
-// What PostgreSQL alone takes for the statements of first grants: `pipeline --database URL --recording FILE --warm N` runs them again
-// as they were recorded, those of one grant in one pipeline, prepared once and with one wait at the end. It says `ready` behind the
-// first N grants and `done` behind the others, and waits for a line on standard input each time, so that the time of its server
-// can be read while the connection is there.
+// What PostgreSQL alone takes for the statements of first grants, and its client: `pipeline --database URL --recording FILE --warm N
+// --waits M` runs them again as they were recorded, those of one grant in one pipeline, prepared once and with M waits (one, at the
+// end, unless given). It says `ready` behind the first N grants and `done` behind the others, each time with the microseconds of a
+// processor that it has used itself, and waits for a line on standard input, so that the time of its server can be read while the
+// connection is there.
 //
 // FILE, in numbers of 32 bits in the machine's order, with texts as a length and bytes that end with zero: the texts of statements
 // that are run once before; the texts of those that are prepared; the grants, each with its statements, each with its text's place
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,16 +81,25 @@ static void send_statement(void) {
   if (!PQsendQueryPrepared(connection, name, count, values, lengths, formats, 1)) die("a statement is not sent");
 }
 
-static void run_grant(void) {
-  int32_t count = take_number();
-  for (int32_t place = 0; place < count; place++) send_statement();
-  if (!PQpipelineSync(connection)) die("a pipeline is not ended");
+static void take_answers(int32_t count) {
   for (int32_t place = 0; place < count; place++) {
     PGresult *result = PQgetResult(connection);
     if (!result) die("an answer is missing");
     must_succeed(result, "a statement");
     // Behind each answer there is its end.
     if (PQgetResult(connection)) die("an answer more");
+  }
+}
+
+// In `waits` parts of as many statements as can be, each of which is sent once the one before is answered.
+static void run_grant(int32_t waits) {
+  int32_t count = take_number(), sent = 0;
+  for (int32_t part = 1; part <= waits; part++) {
+    int32_t first = sent, last = (int32_t)((int64_t)count * part / waits);
+    for (; sent < last; sent++) send_statement();
+    if (part == waits && !PQpipelineSync(connection)) die("a pipeline is not ended");
+    if (part < waits && (!PQsendFlushRequest(connection) || PQflush(connection))) die("a part is not sent");
+    take_answers(last - first);
   }
   PGresult *result = PQgetResult(connection);
   if (PQresultStatus(result) != PGRES_PIPELINE_SYNC) die("a pipeline has no end");
@@ -97,23 +108,27 @@ static void run_grant(void) {
 
 static void wait_for_word(const char *word) {
   char line[16];
-  printf("%s\n", word);
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  printf("%s %lld\n", word,
+         (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec);
   fflush(stdout);
   if (!fgets(line, sizeof line, stdin)) exit(0);
 }
 
 int main(int count, char **words) {
-  static const struct option names[] = {{"database", 1, 0, 'd'}, {"recording", 1, 0, 'r'}, {"warm", 1, 0, 'w'}, {0}};
+  static const struct option names[] = {{"database", 1, 0, 'd'}, {"recording", 1, 0, 'r'}, {"warm", 1, 0, 'w'}, {"waits", 1, 0, 'p'}, {0}};
   const char *database = NULL, *recording = NULL;
-  int option, warm = 0;
+  int option, warm = 0, waits = 1;
   while ((option = getopt_long(count, words, "", names, NULL)) != -1) {
     if (option == 'd') database = optarg;
     else if (option == 'r') recording = optarg;
     else if (option == 'w') warm = atoi(optarg);
+    else if (option == 'p') waits = atoi(optarg);
     else return 2;
   }
-  if (!database || !recording) {
-    fprintf(stderr, "usage: pipeline --database URL --recording FILE [--warm N]\n");
+  if (!database || !recording || waits < 1) {
+    fprintf(stderr, "usage: pipeline --database URL --recording FILE [--warm N] [--waits N]\n");
     return 2;
   }
   open_recording(recording);
@@ -130,7 +145,7 @@ int main(int count, char **words) {
   int32_t grants = take_number();
   for (int32_t place = 0; place < grants; place++) {
     if (place == warm) wait_for_word("ready");
-    run_grant();
+    run_grant(waits);
   }
   wait_for_word("done");
   PQfinish(connection);
