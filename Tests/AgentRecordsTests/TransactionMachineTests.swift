@@ -19,6 +19,7 @@ private typealias Machine = TransactionMachine
       .disappeared, .settled, .planned([]), .planned([product].compactMap { $0 }), .stepFailed(retry),
       .stepFailed(.permanent(.integrity)), .downloads([]), .downloads([.pending]), .downloads([.delivered]),
       .downloads([.delivered, .failed]), .downloads([.cancelled]), .retryDue,
+      .owed([]), .owed([product].compactMap { $0 }),
     ]
 
   private func forEach(_ body: (Machine, Machine.Event, Machine, [Machine.Action]) -> Void) {
@@ -123,6 +124,18 @@ private typealias Machine = TransactionMachine
     #expect(machine.handle(.retryDue) == [.askServer])
     #expect(machine.handle(.serverAnswered(.finished)) == [])
     #expect(machine.step == .finished)
+  }
+
+  @Test("what it still owes is delivered before it may end, whatever else it waits for") func owedBesides() {
+    var machine = Machine(step: .waitingForServer)
+    #expect(machine.handle(.owed(products)) == [.createDownloads(products)])
+    #expect(machine.step == .delivering && machine.reason == nil && machine.tries == 0)
+    #expect(machine.handle(.downloads([.delivered, .pending])) == [] && machine.step == .delivering)
+    #expect(machine.handle(.downloads([.delivered, .delivered])) == [.askServer])
+    for step in Machine.Step.allCases where step != .waitingForServer {
+      var other = Machine(step: step)
+      #expect(other.handle(.owed(products)) == [] && other.step == step)
+    }
   }
 
   @Test("without released content it stays unfinished and is asked about again") func nothingReleased() {

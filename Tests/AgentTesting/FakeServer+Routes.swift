@@ -370,12 +370,15 @@ extension FakeServer {
     }
   }
 
+  private func owed(by transaction: StoreTransaction, _ state: State) -> [FixturePackage] {
+    state.package.filter { $0.manifest.product.description.hasPrefix(transaction.product.description) }
+  }
+
   private func entitled() -> [EntitledProduct] {
     let state = state.current
     guard state.isReleased else { return [] }
     return state.transactions.flatMap { transaction in
-      state.package.filter { $0.manifest.product.description.hasPrefix(transaction.product.description) }.map
-      { package in
+      owed(by: transaction, state).filter { !state.unplanned.contains($0.manifest.product) }.map { package in
         EntitledProduct(
           product: package.manifest.product, version: package.manifest.version,
           length: package.manifest.length,
@@ -439,7 +442,21 @@ extension FakeServer {
       grant: grant, state: known.name, store: "sandbox", transaction: known.transaction,
       product: known.product, version: package.manifest.version, device: device,
       digest: package.manifest.digest,
-      length: package.manifest.length, bytesDelivered: .zero, history: [])
+      length: package.manifest.length, bytesDelivered: .zero, history: [], remaining: remaining(beside: known)
+    )
+  }
+
+  /// The products that the grant's transaction owes besides; nil where the grant is not completed, or there is nothing.
+  private func remaining(beside grant: RecordedGrant) -> [ProductIdentifier]? {
+    let state = state.current
+    guard grant.name == .completed,
+      let transaction = state.transactions.first(where: { $0.id == grant.transaction })
+    else { return nil }
+    let done = Set(
+      state.grants.values.filter { $0.transaction == grant.transaction && $0.name != .granted }.map(\.product)
+    )
+    let products = owed(by: transaction, state).map(\.manifest.product).filter { !done.contains($0) }
+    return products.isEmpty ? nil : products
   }
 
   private func complete(_ name: String, _ text: String) throws -> HTTPResponse {
@@ -486,9 +503,7 @@ extension FakeServer {
       for index in state.transactions.indices where state.transactions[index].finishedDate == nil {
         let transaction = state.transactions[index].id
         guard let done = delivered[transaction] else { continue }
-        let owed = state.package.filter {
-          $0.manifest.product.description.hasPrefix(state.transactions[index].product.description)
-        }.map(\.manifest.product)
+        let owed = owed(by: state.transactions[index], state).map(\.manifest.product)
         guard owed.allSatisfy({ product in done.contains { $0.product == product } }) else { continue }
         state.transactions[index].finishedDate = Timestamp(millisecondsSinceEpoch: 1_795_249_900_000)
         for (name, grant) in state.grants where grant.transaction == transaction {

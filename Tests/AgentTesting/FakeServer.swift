@@ -42,6 +42,8 @@ package final class FakeServer: Sendable {
     package var isReleased = true
     /// The transactions that pay for products that the entitlements endpoint does not list: bought or released a moment later.
     package var payments: [ProductIdentifier: TransactionIdentifier] = [:]
+    /// Products that the entitlements endpoint leaves out and their transactions owe all the same: released a moment later.
+    package var unplanned: Set<ProductIdentifier> = []
     /// The member of the entitlements endpoint's answer about the device's place with its customer.
     package var hasPlace: Bool?
     package var subscribedUntil: [String: Timestamp]?

@@ -277,12 +277,14 @@ struct GrantServiceTests {
       let waiting = try await server.complete(first)
       #expect(waiting.status == 202)
       #expect(waiting.value.remaining?.map(\.description) == ["com.example.during"])
+      #expect(try await server.status(first).remaining?.map(\.description) == ["com.example.during"])
       #expect(server.store.state.withLock { $0.finished }.isEmpty)
 
       let second = try await server.grant("com.example.during", receipt: receipt).value
       _ = try await server.fetch(second)
       #expect(try await server.complete(second).value.state == .finished)
       #expect(try await server.status(first).state == .finished)
+      #expect(try await server.status(first).remaining == nil)
       let refused = try await server.problem {
         _ = try await server.grant("com.example.old", receipt: receipt)
       }

@@ -219,14 +219,6 @@ class People:
                         agent.call("POST", f"/v1/downloads/{row['id']}/resume")
         self.gina.resume()
 
-    def restore(self):
-        """A reader whose purchase waits asks for everything that is owned; whether there was one."""
-        waiting = [agent for agent in self.system.agents.values() if agent.rows(
-            "SELECT 1 FROM transactions WHERE ended_at IS NULL AND step = 'waiting-for-server'")]
-        for agent in waiting:
-            self.transcript.note(f"{agent.name} asks for all that is owned: {agent.call('POST', '/v1/restore', {})}")
-        return bool(waiting)
-
     # At the stores.
 
     def at_store(self, kind, what, event, statement, path):

@@ -19,8 +19,6 @@ from torture_system import OWNERS, TICKET_SECONDS
 
 # So long without a fault everything that was paid has come to its end.
 SETTLED_SECONDS = 100
-# What a subscription opened between its plan and its grants may be owed and never be fetched, unless its reader asks for all there is.
-RESTORE_SECONDS = 45
 # A period that is over and opened nothing is finished when its device asks the next time, or at the hourly look: an hour is too long here.
 PERIOD_SECONDS = 20
 # What a device moves out of sight within a minute, with some seconds of a busy machine.
@@ -114,16 +112,14 @@ class Checks:
                 waits.append(f"{agent.name} fetches {row['digest'][:12]}: {row['phase']} {row['state']} {row['reason']}")
             for row in agent.rows("SELECT id, product, phase, state, reason FROM downloads WHERE state NOT IN ('finished', 'cancelled', 'failed')"):
                 waits.append(f"{agent.name} has {row['product']} to come: {row['phase']} {row['state']} {row['reason']}")
-        for row in self.system.rows("SELECT subject AS subject, kind AS kind, last_error AS error FROM outbox WHERE done IS NULL AND parked IS NULL "
-                                    "AND dropped IS NULL AND NOT EXISTS (SELECT 1 FROM transactions WHERE transactions.store = outbox.store "
-                                    "AND transaction_id = subject AND revoked IS NOT NULL)"):
-            # A store may refuse to hear of the delivery of what it has taken back.
+        for row in self.system.rows("SELECT subject AS subject, kind AS kind, last_error AS error FROM outbox WHERE done IS NULL "
+                                    "AND dropped IS NULL"):
             waits.append(f"the server has still to {row['kind']} {row['subject']}: {row['error']}")
         return waits
 
     def settle(self):
         """Waits until everything has come to its end; what was refused meanwhile is asked for again, as its reader would."""
-        begun, asked, is_restored = time.monotonic(), 0.0, False
+        begun, asked = time.monotonic(), 0.0
         while waits := self.tolerant(self.unsettled):
             now = time.monotonic()
             if now - begun > SETTLED_SECONDS:
@@ -132,10 +128,6 @@ class Checks:
             for one in self.system.programs:
                 if one.has_ended():
                     raise Failure(f"{one.name} ended by itself with {one.process.returncode}: {one.tail()[-600:]}")
-            if now - begun > RESTORE_SECONDS and not is_restored:
-                is_restored = True
-                if self.people.restore():
-                    self.look("restores that a reader had to ask for")
             if now - asked > 1:
                 asked = now
                 self.people.resume()

@@ -54,6 +54,9 @@ package struct TransactionMachine: StateMachine {
     case downloads([Outcome])
     /// The server answered with the state of a grant of this transaction.
     case serverAnswered(GrantState)
+    /// The server answered that the transaction still owes this device these products, of which it has no download: they were
+    /// released, or bought, between the plan and the grants.
+    case owed([ProductIdentifier])
     /// The delay of the last try is over.
     case retryDue
   }
@@ -102,6 +105,7 @@ package struct TransactionMachine: StateMachine {
     case .stepFailed(let failure): handleFailure(failure)
     case .downloads(let outcomes): deliver(outcomes)
     case .serverAnswered(let state): process(state)
+    case .owed(let products): deliverMore(products)
     case .retryDue: retry()
     }
   }
@@ -234,6 +238,13 @@ extension TransactionMachine {
       tries += 1
       return [.scheduleRetry(tries: tries, notBefore: nil)]
     }
+  }
+
+  /// More that is owed is delivered like the products of the plan.
+  private mutating func deliverMore(_ products: [ProductIdentifier]) -> [Action] {
+    guard step == .waitingForServer, !products.isEmpty else { return [] }
+    transition(.delivering)
+    return [.createDownloads(products)]
   }
 
   private func retry() -> [Action] {

@@ -287,9 +287,14 @@ package enum GrantTable {
   /// Returns the grant as devices are shown it.
   package static func status(of grant: GrantRecord, in connection: borrowing Connection) throws -> GrantStatus
   {
-    GrantStatus(
+    var status = GrantStatus(
       grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection),
       history: try history(of: grant.number, in: connection))
+    if grant.machine.state == .completed {
+      let remaining = try ObligationTable.remaining(of: ObligationTable.Debt(grant), in: connection)
+      if !remaining.isEmpty { status.remaining = remaining }
+    }
+    return status
   }
 
   /// Returns the grant as operators are shown it at `now`, with `course` where that is known already.

@@ -190,6 +190,15 @@ extension DownloadManager {
     try records(of: transaction).last { $0.machine.state == .finished }?.grant
   }
 
+  /// Those of the products of which the transaction has no download. Throws what the database throws.
+  func withoutDownload(
+    _ products: [ProductIdentifier], of transaction: TransactionIdentifier
+  ) throws -> [ProductIdentifier] {
+    guard !products.isEmpty else { return [] }
+    let known = Set(try records(of: transaction).filter { $0.section == nil }.map(\.product))
+    return products.filter { !known.contains($0) }
+  }
+
   /// Tells the observers how a download stands. Nothing is told of one that is over and forgotten.
   func publish(_ identifier: DownloadIdentifier) {
     guard let record = runner[identifier]?.record else { return }

@@ -170,7 +170,9 @@ extension TransactionManager {
         guard runner[identifier]?.record.machine.step == .waitingForServer else { return }
         throw StepFailure.retry(.storageFailure, cause: "no download of it is known to have finished")
       }
-      await process(.serverAnswered(try await server.status(of: grant).state), of: identifier)
+      let status = try await server.status(of: grant)
+      let owed = try await downloads.withoutDownload(status.remaining ?? [], of: identifier)
+      await process(owed.isEmpty ? .serverAnswered(status.state) : .owed(owed), of: identifier)
     } catch {
       let failure = StepFailure(error, from: .server)
       logFailure(failure, of: [identifier])

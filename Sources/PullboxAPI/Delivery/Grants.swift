@@ -270,14 +270,18 @@ public struct GrantStatus: Codable, Sendable {
   /// Which world of the store the purchase was made in: `Production`, which costs money, or `Sandbox`. Absent from servers
   /// that did not tell them apart.
   public var environment: String?
+  /// Products that the transaction still owes the device, of a grant that is completed; absent where there are none, and from
+  /// servers that do not tell.
+  public var remaining: [ProductIdentifier]?
 
   /// Creates the document from its members.
   public init(
     grant: GrantIdentifier, state: GrantState, store: String, transaction: TransactionIdentifier,
     product: ProductIdentifier, version: ContentVersion, device: DeviceIdentifier, digest: SHA256Digest,
     length: ByteCount, bytesDelivered: ByteCount, history: [Event],
-    environment: String? = nil
+    environment: String? = nil, remaining: [ProductIdentifier]? = nil
   ) {
+    self.remaining = remaining
     self.grant = grant
     self.state = state
     self.store = store

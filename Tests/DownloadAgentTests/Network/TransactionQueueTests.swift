@@ -1,5 +1,6 @@
 import AgentTesting
 import Commerce
+import ContentPackage
 import CoreTypes
 import Database
 import HTTPClient
@@ -393,6 +394,56 @@ import Testing
         #expect(await transactions.runner[identifier]?.record.machine.step == .delivering)
         #expect(await transactions.runner.timeToNextRetry != nil)
         try await hideDownloads(false, in: agent)
+      }
+    }
+  }
+
+  @Test(
+    "a product that was released between plan and grants is delivered too, and the transaction ends")
+  func releasedMeanwhile() async throws {
+    let packages = try [1, 2].map {
+      try FixturePackage.file(length: 50_000, product: "com.example.heroes.\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    server.change { $0.unplanned = [packages[1].manifest.product] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase("com.example.heroes")
+      try await harness.run(server: url) { agent in try await agent.finished(["2000000000000001"]) }
+    }
+    for package in packages { #expect(try harness.placed(package)) }
+    #expect(server.state.current.asked.count { $0 == "POST /v1/grants" } == 2)
+  }
+
+  @Test(
+    "a product that is still owed and was delivered here is waited for, with pauses between questions"
+  )
+  func owedAndHere() async throws {
+    let packages = try [1, 2].map {
+      try FixturePackage.file(length: 50_000, product: "com.example.heroes.\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    let identifier = try #require(TransactionIdentifier("2000000000000001"))
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try server.queuePurchase("com.example.heroes")
+      server.change { $0.isStoreUp = false }
+      try await harness.run(server: url) { agent in
+        _ = try await agent.transaction("waiting-for-server", "store-not-answered")
+      }
+      // The server has forgotten the report of the second one.
+      server.change { state in
+        for name in state.grants.keys where state.grants[name]?.product == packages[1].manifest.product {
+          state.grants[name]?.name = .granted
+        }
+      }
+      try await harness.run(server: url, runs: false) { agent in
+        let transactions = agent.transactions
+        await transactions.process(.retryDue, of: identifier)
+        await transactions.askServer()
+        let record = await transactions.runner[identifier]?.record
+        #expect(record?.machine.step == .waitingForServer && record?.machine.reason == .storeNotAnswered)
+        #expect(await transactions.runner.timeToNextRetry != nil)
       }
     }
   }

@@ -353,7 +353,11 @@ extension WireSample {
       minimal:
         #"{"download": \#(plainTerms), "grant": "0123456789abcdef0123456789abcdef", "transaction": "1"}"#),
     WireSample(GrantShortName.self, #""0123456789abcdef""#),
-    WireSample(GrantStatus.self, grantStatus, minimal: plainGrantStatus),
+    WireSample(
+      GrantStatus.self,
+      grantStatus.replacing(
+        #""state": "revoked","#, with: #""remaining": ["com.example.heroes.issue43"], "state": "revoked","#),
+      minimal: plainGrantStatus),
     WireSample(
       DiagnosticReport.self,
       """
