@@ -268,6 +268,20 @@ import Testing
     #expect(try await fixture.library.remove(product).isEmpty)
   }
 
+  @Test("content that a failed removal has moved aside goes by itself later") func leftTrash() async throws {
+    let operations = FaultyFileOperations()
+    let fixture = try LibraryFixture(operations: operations)
+    let package = try FixturePackage.file(length: 10)
+    // The second one makes the trash's folder.
+    for _ in 1...2 { try await fixture.place(package) }
+    operations.fail(.synchronizeDirectory)
+    await #expect(throws: SystemError.self) { try await fixture.library.remove(package.manifest.product) }
+    #expect(try FileSystem.list(fixture.paths.trash).count == 1)
+    operations.fail(nil)
+    fixture.library.emptyTrashLeft()
+    #expect(try FileSystem.list(fixture.paths.trash).isEmpty)
+  }
+
   @Test("trash that cannot be removed does not stop the start (R18)", .enabled(if: SmallDisk.isAvailable))
   func stuckTrash() async throws {
     let fixture = try LibraryFixture()

@@ -62,6 +62,8 @@ package final class Library: Sendable {
   private let state: Mutex<State>
   private let advice = Mutex<EvictionAdvice?>(nil)
   let placements = RecentPlacements()
+  /// Something was moved to the trash, and has not been removed since as far as this process knows.
+  private let isTrashLeft = Atomic(false)
   /// Signalled where content may belong elsewhere than it lies: ``settleWithdrawals()``.
   package let withdrawals = AsyncSignal()
 
@@ -267,22 +269,33 @@ package final class Library: Sendable {
     guard try operations.status(of: path) != nil else { return }
     try makeFolders(paths.trash, permissions: 0o700)
     try operations.rename(path, to: "\(paths.trash)/\(ContentJobIdentifier.random())")
+    isTrashLeft.store(true, ordering: .relaxed)
     try operations.synchronizeDirectory(FileSystem.parent(of: path))
   }
 
-  /// Removes the trash. Anything that cannot be removed stays, and the next removal tries it again.
-  func emptyTrash() {
+  /// Removes what a step that failed has left in the trash. Blocks.
+  package func emptyTrashLeft() {
+    if isTrashLeft.load(ordering: .relaxed) { emptyTrash(isRepeated: true) }
+  }
+
+  /// Removes the trash. Anything that cannot be removed stays, and ``emptyTrashLeft()`` tries it again, without a word.
+  func emptyTrash(isRepeated: Bool = false) {
+    isTrashLeft.store(false, ordering: .relaxed)
+    func note(_ sentence: String, _ error: SystemError) {
+      isTrashLeft.store(true, ordering: .relaxed)
+      if !isRepeated { log.warning(sentence, ["error": LogValue(error)]) }
+    }
     do throws(SystemError) {
       guard try operations.status(of: paths.trash) != nil else { return }
       for entry in try operations.list(paths.trash) {
         do throws(SystemError) {
           try operations.removeRecursively("\(paths.trash)/\(entry.name)")
         } catch {
-          log.warning("something in the trash cannot be removed", ["error": LogValue(error)])
+          note("something in the trash cannot be removed", error)
         }
       }
     } catch {
-      log.warning("the trash cannot be emptied", ["error": LogValue(error)])
+      note("the trash cannot be emptied", error)
     }
   }
 }

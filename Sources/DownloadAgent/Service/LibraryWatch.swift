@@ -33,6 +33,7 @@ struct LibraryWatch: Sendable {
           // The records need not lie where the library does.
           library.database.renewReserve()
           guard try library.look() == .online else { return (false, []) }
+          library.emptyTrashLeft()
           return (true, try library.space.jobsWithRoom())
         }
         if isOnline != wasOnline { await downloads.libraryChanged(isOnline: isOnline) }
