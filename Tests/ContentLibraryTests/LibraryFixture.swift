@@ -46,11 +46,16 @@ struct LibraryFixture {
     return file.isEmpty ? directory : "\(directory)/\(file)"
   }
 
-  /// Places the package's files as a download does, long enough ago that their times say something.
+  /// Places the package's files as a download does, long enough ago that their times say something: those of its sections that `manifest`
+  /// speaks of, all unless given.
   @discardableResult
-  func place(_ package: FixturePackage, at time: Timestamp = now) async throws -> LibraryItem {
-    try await library.place(package.manifest, at: time) { target in
-      for (path, bytes) in package.files {
+  func place(
+    _ package: FixturePackage, by manifest: Manifest? = nil, at time: Timestamp = now
+  ) async throws -> LibraryItem {
+    let manifest = manifest ?? package.manifest
+    let paths = Set(manifest.files.map(\.path.text))
+    return try await library.place(manifest, at: time) { target in
+      for (path, bytes) in package.files where paths.contains(path) {
         try FileSystem.createDirectories(FileSystem.parent(of: "\(target)/\(path)"))
         try DurableFile.write(bytes.span, to: "\(target)/\(path)")
       }

@@ -75,6 +75,28 @@ import Testing
     #expect(try space.shortage(of: need, for: other) != nil)
   }
 
+  @Test("a section counts against the quota until it is in the record, and what was here counts once")
+  func sectionOnItsWay() async throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(8))
+    let space = fixture.library.space
+    let package = try FixturePackage.inSections()
+    let required = package.manifest.selecting([])
+    let extended = package.manifest.selecting([try #require(SectionTag("hires"))])
+    try await fixture.place(package, by: required)
+    let need = SpaceNeed(unpacked: .mebibytes(3))
+    let other = try job("b")
+    #expect(try space.shortage(of: need, for: other) == nil)
+    try await space.whilePlacing(extended, for: try job("a")) {
+      let shortage = try space.shortage(of: need, for: other)
+      #expect(shortage != nil)
+      try await fixture.place(package, by: extended)
+      // Once it has a record it counts as that alone.
+      let smaller = try space.shortage(of: SpaceNeed(unpacked: .mebibytes(2)), for: other)
+      #expect(smaller == nil)
+    }
+    #expect(try space.shortage(of: need, for: other) != nil)
+  }
+
   @Test("what is staged counts also while it comes in the place of damaged content that has a record")
   func stagedRepair() async throws {
     let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(9))

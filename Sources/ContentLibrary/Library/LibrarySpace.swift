@@ -136,13 +136,12 @@ package final class LibrarySpace: Sendable {
     let placing = self.placing.withLock { $0 }
     let records = try database.libraryRecords()
     for (job, manifest) in placing {
-      let isRecorded = records.contains {
+      let record = records.first {
         $0.product == manifest.product && $0.version == manifest.version && $0.digest == manifest.digest
       }
-      // Of what has a record, its own or that of the damaged content in whose place it comes, what is still staged counts.
-      guard !isRecorded else { continue }
-      staged["\(job)"] = max(
-        staged["\(job)"] ?? .zero, manifest.files.reduce(.zero) { $0 + $1.length })
+      // Of what has a record, its own or that of the damaged content in whose place it comes, what is still staged counts, and the sections
+      // that the record is without.
+      staged["\(job)"] = max(staged["\(job)"] ?? .zero, Self.length(of: manifest, lacking: record))
     }
     let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
     let removable = records.filter { record in
@@ -154,6 +153,15 @@ package final class LibrarySpace: Sendable {
     .reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
     // Bytes that are staged for this job are not needed again, and are there all the same.
     return Ledger.Volume(free: free, used: staged.values.reduce(placed, +), removable: removable)
+  }
+
+  /// The bytes of the manifest's files that the record does not count: all, where there is none.
+  private static func length(of manifest: Manifest, lacking record: LibraryRecord?) -> ByteCount {
+    guard let record else { return manifest.unpackedLength }
+    guard let here = record.sections else { return .zero }
+    return manifest.files.reduce(.zero) { sum, file in
+      file.section.map(here.contains) == false ? sum + file.length : sum
+    }
   }
 
   /// Returns the bytes that each entry of the staging folder takes: a staging area, or an allocated file.
