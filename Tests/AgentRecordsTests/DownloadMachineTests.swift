@@ -40,7 +40,7 @@ private enum Everything {
 
   static let events: [Event] = [
     .started, .granted, .contentHeld, .contentMissing, .contentReady, .relatedContentReady,
-    .contentFailed(.permanent(.integrity)),
+    .contentFailed(.permanent(.integrity)), .joinFailed(.retry(.storageFailure)),
     .termsNeeded(StepFailure(.grantNeeded, .requestGrant), madeProgress: false), .reportAccepted,
     .stepFailed(.retry(.connectionLost)), .stepFailed(.permanent(.integrity)),
     .stepFailed(StepFailure(.grantNeeded, .renewTicket)),
@@ -70,6 +70,30 @@ private enum Everything {
     #expect(machine.state == .waiting && machine.reason == .waitingForContent)
     _ = machine.handle(.contentReady)
     #expect(machine.state == .active && machine.reason == .placing)
+  }
+
+  @Test("one that cannot be told what its job is to bring waits, and looks for its content again")
+  func joinFailed() {
+    var machine = Everything.awaitingJob
+    #expect(
+      machine.handle(.joinFailed(.retry(.storageFailure))) == [
+        .scheduleRetry(failures: 1, notBefore: nil), .reschedule,
+      ])
+    #expect(machine.state == .waiting && machine.reason == .storageFailure && machine.isReady)
+    #expect(machine.handle(.started) == [.run(.content)])
+  }
+
+  @Test("where a server has lost its count, all is fetched again, also if the job could not begin at first")
+  func joinFailedBehindReport() {
+    var machine = DownloadMachine(phase: .report, state: .active, reason: .reporting)
+    let problem = Problem(.completionMismatch, missingStep: .delivery)
+    let refused = Event.stepFailed(StepFailure(problem))
+    #expect(machine.handle(refused).contains(.joinJob))
+    _ = machine.handle(.joinFailed(.retry(.storageFailure)))
+    #expect(!machine.hasFetchedEverything)
+    _ = machine.handle(.started)
+    _ = machine.handle(.contentHeld)
+    #expect(machine.handle(refused).contains(.joinJob) && machine.hasFetchedEverything)
   }
 
   @Test("a step runs exactly where a download becomes or stays active, and it is the phase's own")
@@ -156,8 +180,8 @@ private enum Everything {
       if after.awaitsJob { #expect(after.state == .waiting && after.phase == .content && !after.isReady) }
       guard before.awaitsJob, !after.awaitsJob else { return }
       switch event {
-      case .contentReady, .relatedContentReady, .contentFailed, .termsNeeded, .stepFailed, .pauseRequested,
-        .cancelRequested, .contentRemoved, .restored:
+      case .contentReady, .relatedContentReady, .contentFailed, .joinFailed, .termsNeeded, .stepFailed,
+        .pauseRequested, .cancelRequested, .contentRemoved, .restored:
         break
       default: Issue.record("\(event) ended the wait")
       }

@@ -41,6 +41,8 @@ package struct DownloadMachine: StateMachine {
     case relatedContentReady
     /// The job that it waits for has failed.
     case contentFailed(StepFailure)
+    /// It cannot be told what its job is to bring, so that none begins for it.
+    case joinFailed(StepFailure)
     /// The job that it waits for needs another grant.
     case termsNeeded(StepFailure, madeProgress: Bool)
     /// The server has recorded the completion; the transaction's end is no longer this download's matter.
@@ -181,6 +183,10 @@ extension DownloadMachine {
       return advance(to: .content, .placing)
     case .contentFailed(let failure) where awaitsJob:
       return fail(failure)
+    case .joinFailed(let failure) where awaitsJob:
+      // Nothing was fetched for it alone: a report that is refused again asks for that again.
+      hasFetchedEverything = false
+      return retry(after: failure, notBefore: nil)
     case .termsNeeded(let failure, let madeProgress) where awaitsJob:
       if madeProgress { succeed() }
       phase = .grant

@@ -1,4 +1,5 @@
 import AgentRecords
+import Commerce
 import ContentLibrary
 import CoreTypes
 import Crypto
@@ -8,12 +9,21 @@ import SystemCalls
 
 extension DownloadManager {
   /// The download waits for its digest's job, which begins if there is none. Terms that came later replace
-  /// those of the job where they are of the same manifest, or nothing that waits has brought the job's.
+  /// those of the job where they are of the same manifest, or nothing that waits has brought the job's. Where it cannot be told which sections
+  /// are here, the download waits as behind a step that failed: its job would bring a version without them.
   func joinJob(_ identifier: DownloadIdentifier) {
     guard let record = runner[identifier]?.record, let terms = record.terms, let grant = record.grant else {
       return
     }
-    let sections = sections(for: record)
+    let sections: Set<SectionTag>
+    do {
+      sections = try self.sections(for: record)
+    } catch {
+      let failure = StepFailure(error)
+      logFailure(failure, of: "download", identifier.description)
+      process(.joinFailed(failure), of: identifier)
+      return
+    }
     if let known = jobsByDigest[terms.digest], let job = jobs[known]?.record {
       let isSameManifest = job.terms.manifestDigest == terms.manifestDigest
       // What a step works with stays as it is; what it does not bring is fetched afterwards. Tags of another product mean nothing here.

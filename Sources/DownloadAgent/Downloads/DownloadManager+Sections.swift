@@ -64,16 +64,10 @@ extension DownloadManager {
     }.map(\.identifier)
   }
 
-  /// The sections that a job for the download brings beside what is required: its own, and those that are here of any version.
-  func sections(for record: DownloadRecord) -> Set<SectionTag> {
-    do {
-      return record.sections.union(try steps.library.placedSections(of: record.product))
-    } catch {
-      log.warning(
-        "it cannot be told which sections are here",
-        ["product": "\(record.product)", "error": LogValue(error)])
-      return record.sections
-    }
+  /// The sections that a job for the download brings beside what is required: its own, and those that are here of any version. Throws where it
+  /// cannot be told which these are.
+  func sections(for record: DownloadRecord) throws -> Set<SectionTag> {
+    record.sections.union(try steps.library.placedSections(of: record.product))
   }
 
   /// More for a job to bring, as long as no step works with what it had.

@@ -2,6 +2,7 @@ import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
+import Glibc
 import HTTPClient
 import PackageTesting
 import PullboxAPI
@@ -188,6 +189,33 @@ struct SectionTests {
       #expect(try self.placed(next, harness) == Set(Self.required + Self.sharp))
       // Only the page that is another.
       #expect(self.sent(next, server) == self.pieces(["001.jpg"], of: next))
+    }
+  }
+
+  @Test("a correction waits while it cannot be told which sections are here, and brings them")
+  func correctedBehindUnreadable() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections()
+    let server = FakeServer([package])
+    let product = package.manifest.product
+    try await deliver(
+      package, sections: ["lang-fr"], from: server, with: harness, configure: { $0.sections = ["lang-fr"] }
+    ) { agent in
+      // Everything is here then, which the manifest alone tells.
+      try await self.end(of: "hires", agent) {
+        _ = try await harness.ask("PUT", "/v1/library/\(product)/sections/hires", "{}")
+      }
+      let next = try FixturePackage.inSections(
+        version: "1.1", firstPage: FixturePackage.noise(1_500_001, seed: 99), following: package.manifest)
+      server.change { $0.package = [next] }
+      harness.operations.answer { _, path in
+        path.hasSuffix("/.pullbox/\(package.manifest.version)") ? EMFILE : nil
+      }
+      _ = try await harness.ask("POST", "/v1/restore", #"{"products":["\#(product)"]}"#)
+      _ = try await agent.download(.waiting, "storage-failure")
+      harness.operations.answer(nil)
+      _ = try await agent.ended("1.1")
+      #expect(try self.placed(next, harness) == Set(next.files.keys))
     }
   }
 
