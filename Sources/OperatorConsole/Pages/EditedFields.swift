@@ -71,6 +71,11 @@ struct EditedFields: Sendable {
         options: [Option(value: "no", text: words(.no)), Option(value: "yes", text: words(.yes))]))
   }
 
+  /// Whether the operator says yes in a field that ``add(_:_:isTrue:hint:_:)`` made. Throws for anything but a yes and a no.
+  static func isTrue(_ phrase: Phrase, _ text: String?, _ words: Words) throws(Problem) -> Bool {
+    try value(phrase, text, words) { ["yes": true, "no": false][$0] } == true
+  }
+
   /// The form without what its operator left as it was shown, so that others' changes of these fields stay.
   func touched(in form: FormBody) -> FormBody {
     form.removing(

@@ -70,10 +70,7 @@ struct ProductEditing: Editing {
     }
     if form["privacy"] != nil { wanted.privacyURL = form.text("privacy") }
     if form["keep"] != nil {
-      let isKept = try EditedFields.value(.keepRevoked, form.text("keep"), words) {
-        ["yes": true, "no": false][$0]
-      }
-      wanted.keepRevoked = isKept == true ? true : nil
+      wanted.keepRevoked = try EditedFields.isTrue(.keepRevoked, form.text("keep"), words) ? true : nil
     }
     return wanted
   }

@@ -4,7 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// The rules by which a publication is edited: its texts, its cover and its place in lists. One that has products and was never described
+/// The rules by which a publication is edited: its texts, its cover, its place in lists, and what stays of issues that are taken back. One that has products and was never described
 /// is described by the form.
 struct PublicationEditing: Editing {
   let publication: String
@@ -23,6 +23,9 @@ struct PublicationEditing: Editing {
     fields.add(publication.localizations ?? [:], words)
     fields.add("cover", words(.cover), publication.cover?.description, hint: words(.coverHint))
     fields.add("order", words(.order), publication.order.map(String.init))
+    fields.add(
+      "keep", words(.keepRevokedIssues), isTrue: publication.policy?.keepsRevokedIssues == true,
+      hint: words(.keepRevokedIssuesHint), words)
     return fields
   }
 
@@ -36,6 +39,12 @@ struct PublicationEditing: Editing {
     }
     if form["order"] != nil {
       wanted.order = try EditedFields.value(.order, form.text("order"), words) { Int($0) }
+    }
+    if form["keep"] != nil {
+      let isKept = try EditedFields.isTrue(.keepRevokedIssues, form.text("keep"), words)
+      var policy = wanted.policy ?? SubscriptionPolicy()
+      policy.keepsRevokedIssues = isKept ? true : nil
+      wanted.policy = policy == SubscriptionPolicy() ? nil : policy
     }
     return wanted
   }

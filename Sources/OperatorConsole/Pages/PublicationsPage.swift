@@ -97,6 +97,7 @@ struct PublicationsPage {
       (words(.latestIssue), answer(policy.latestIssueAtStart)),
       (words(.backIssues), policy.backIssues.map { Markup(words.number($0)) }),
       (words(.servesInGrace), answer(policy.servesInGrace)),
+      (words(.keepRevokedIssues), policy.keepsRevokedIssues.map { Markup(words($0 ? .yes : .no)) }),
       (words(.changed), Parts.time(publication.changed, words)),
     ])
   }

@@ -39,6 +39,12 @@ extension Phrase {
   static let keepRevokedHint = Phrase(
     "Whether devices leave the content to those whose purchase is taken back; they own it no more all the same.",
     "Ob Geräte den Inhalt denen lassen, deren Kauf zurückgenommen wird; er gehört ihnen trotzdem nicht mehr.")
+  static let keepRevokedIssues = Phrase(
+    "Issues kept when taken back", "Ausgaben bleiben nach Rücknahme")
+  static let keepRevokedIssuesHint = Phrase(
+    "Whether devices leave the content of issues to those who own them no more, after a refund or a lapse.",
+    "Ob Geräte den Inhalt von Ausgaben denen lassen, denen sie nach einer Erstattung oder einem Ablauf nicht mehr gehören."
+  )
   static let coverHint = Phrase(
     "The product whose cover it has; empty for the latest issue's",
     "Das Produkt, dessen Titelbild sie hat; leer für das der neuesten Ausgabe")

@@ -160,6 +160,41 @@ struct ConsoleEditTests {
     }
   }
 
+  @Test(
+    "whether issues stay where they are taken back is chosen for a publication, and the rest of its policy is left alone"
+  )
+  func keepRevokedIssues() async throws {
+    try await run { server, browser in
+      let magazine = "com.example.magazine"
+      let path = "/console/publications/\(magazine)/edit"
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/publications/\(magazine)",
+        body: PublicationDescription(
+          localizations: ["en": .init(title: "Magazine", description: "")],
+          policy: SubscriptionPolicy(backIssues: 3)), as: OperatorPublication.self)
+      func change(_ fields: [(String, String)], _ shown: [String]) async throws -> SubscriptionPolicy? {
+        let page = try await browser.get(path)
+        let preview = try await browser.post(path, try hidden(page.text, browser) + fields)
+        for text in shown { #expect(preview.text.contains(text), "\(text)") }
+        _ = try await browser.post(path, try hidden(preview.text, browser) + fields + [("confirmed", "yes")])
+        let record: OperatorPublication = try await server.operatorAPI.get(
+          "/v1/operator/publications/\(magazine)")
+        return record.policy
+      }
+      let kept = try await change([("keep", "yes")], ["Issues kept when taken back", "Yes", "No"])
+      #expect(kept == SubscriptionPolicy(backIssues: 3, keepsRevokedIssues: true))
+      #expect(
+        try await browser.get("/console/publications/\(magazine)").text.contains(
+          "Issues kept when taken back"))
+      #expect(try await change([("order", "2")], ["2"]) == kept)
+      let none = try await change([("keep", "no")], ["Issues kept when taken back"])
+      #expect(none == SubscriptionPolicy(backIssues: 3))
+      let page = try await browser.get(path)
+      let wrong = try await browser.post(path, try hidden(page.text, browser) + [("keep", "perhaps")])
+      #expect(wrong.status == 400 && wrong.text.contains("cannot be perhaps"))
+    }
+  }
+
   @Test("who describes a publication that another one has described meanwhile changes nothing, and is told")
   func describedTwice() async throws {
     try await run { server, browser in
