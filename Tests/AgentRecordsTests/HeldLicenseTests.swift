@@ -232,6 +232,69 @@ struct LicenseTrustTests {
     #expect(trust.keys == [keys[0].verificationKey])
   }
 
+  @Test(
+    "those before the one that signs count for a day beside it, and never again behind a license of later")
+  func replaced() throws {
+    let shown = try published([3, 2, 1]).map { key in
+      var key = key
+      // The second began to sign a day behind the first, and so on.
+      key.seals = Timestamp(millisecondsSinceEpoch: Int64(key.number) * 86_400_000)
+      return key
+    }
+    var trust = LicenseTrust(kept: [keys[0].verificationKey])
+    trust.take(shown)
+    func note(_ signer: Int, days: Int64, less: Int64 = 0) {
+      trust.note(
+        licenseSignedBy: keys[signer - 1].verificationKey,
+        at: Timestamp(millisecondsSinceEpoch: days * 86_400_000 - less), among: shown)
+    }
+    note(1, days: 100)
+    note(2, days: 3, less: 1)
+    #expect(trust.keys == keys[..<3].map(\.verificationKey) && trust.retired.isEmpty)
+    note(2, days: 3)
+    #expect(trust.keys == keys[1..<3].map(\.verificationKey))
+    // It is shown still, to devices that have yet to follow.
+    trust.take(shown)
+    #expect(trust.keys == keys[1..<3].map(\.verificationKey))
+    #expect(trust.retired == [keys[0].verificationKey])
+    note(3, days: 4)
+    #expect(trust.keys == [keys[2].verificationKey])
+    #expect(trust.retired == keys[..<2].map(\.verificationKey))
+    // Nor does the word of a key that was replaced make another one count.
+    let stranger = SigningKey().verificationKey
+    trust.take(
+      shown + [
+        LicenseKey(
+          number: 4, key: stranger, seals: Timestamp(millisecondsSinceEpoch: 0),
+          endorsement: try LicenseKey.endorsement(of: stranger, by: keys[0]))
+      ])
+    #expect(trust.keys == [keys[2].verificationKey])
+  }
+
+  @Test("a device that was away for two of them goes on to the third, and keeps none that leads there")
+  func followed() throws {
+    var trust = LicenseTrust(kept: [keys[0].verificationKey])
+    let shown = try published([4, 3, 2, 1])
+    trust.take(shown)
+    trust.note(
+      licenseSignedBy: keys[2].verificationKey, at: Timestamp(millisecondsSinceEpoch: 86_400_000),
+      among: shown)
+    // The fourth is the next.
+    #expect(trust.keys == keys[2...].map(\.verificationKey))
+    #expect(Set(trust.retired) == Set(keys[..<2].map(\.verificationKey)))
+  }
+
+  @Test(
+    "the configuration's word that was followed stands with the keys that it led to, and another takes their place"
+  )
+  func configuredBefore() {
+    let all = keys.map(\.verificationKey)
+    let followed = LicenseTrust(kept: [all[1]], retired: [all[0]], configured: [all[0]])
+    #expect(followed.keys == [all[1]] && followed.retired == [all[0]])
+    let anew = LicenseTrust(kept: [all[1]], retired: [all[0]], configured: [all[2]])
+    #expect(anew.keys == [all[2]] && anew.retired.isEmpty)
+  }
+
   @Test("those that the configuration names count from the first, and no other that the service shows")
   func configured() throws {
     var trust = LicenseTrust(kept: [], configured: [keys[1].verificationKey])

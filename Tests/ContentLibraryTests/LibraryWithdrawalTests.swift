@@ -220,7 +220,8 @@ struct LibraryWithdrawalTests {
     let database = fixture.database
     let changed = try await fixture.library.noteLicensed(license, asked: asked) { news in
       try database.save(
-        license: "text", of: "service", keys: [license.deviceKey], time: HighestTime(), news)
+        license: "text", of: "service", trust: LicenseTrust(kept: [license.deviceKey]), time: HighestTime(),
+        news)
     }
     #expect(changed.map(\.because) == ["closed-by-lapse"])
     #expect(try database.ownership()[product]?.isOwned == false)

@@ -117,6 +117,7 @@ CREATE TABLE license_keys (
   service TEXT NOT NULL,
   key TEXT NOT NULL,
   place INTEGER NOT NULL,
+  is_retired INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (service, key)
 ) STRICT, WITHOUT ROWID;
 

@@ -8,6 +8,8 @@ package struct HeldLicense: Hashable, Sendable {
   /// The license as it was signed.
   package let text: String
   package let license: License
+  /// The key that has signed it.
+  package let signer: VerificationKey
   /// The products that it lists.
   fileprivate let owned: Set<ProductIdentifier>
   fileprivate let ended: Set<ProductIdentifier>
@@ -21,7 +23,7 @@ package struct HeldLicense: Hashable, Sendable {
     _ text: String, trusting trust: LicenseTrust, device: DeviceIdentifier, key: VerificationKey,
     after former: HeldLicense? = nil
   ) throws(LicenseError) {
-    let license = try License(text, verifiedWith: trust.keys)
+    let (license, signer) = try License.read(text, verifiedWith: trust.keys)
     guard license.device == device, license.deviceKey == key else {
       throw LicenseError(.untrusted, "it is for another device")
     }
@@ -31,6 +33,7 @@ package struct HeldLicense: Hashable, Sendable {
     }
     self.text = text
     self.license = license
+    self.signer = signer
     owned = Set(license.owned.map(\.product))
     ended = Set(license.ended.map(\.product))
   }

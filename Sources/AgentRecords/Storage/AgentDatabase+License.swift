@@ -12,17 +12,26 @@ extension AgentDatabase {
     }
   }
 
-  /// The keys of that service that count; empty before the service was seen.
-  package func licenseKeys(of service: String) throws -> [VerificationKey] {
+  /// The keys of that service by which licenses count, as they were kept, beside those that the configuration names; none before the service
+  /// was seen.
+  package func licenseTrust(
+    in service: String, configured: [VerificationKey] = []
+  ) throws -> LicenseTrust {
     try database.readBlocking { connection in
-      try connection.query("SELECT key FROM license_keys WHERE service = ? ORDER BY place", [.text(service)])
-        .compactMap { VerificationKey(text: try $0.text("key")) }
+      var keys: [Bool: [VerificationKey]] = [:]
+      let rows = try connection.query(
+        "SELECT key, is_retired FROM license_keys WHERE service = ? ORDER BY place", [.text(service)])
+      for row in rows {
+        guard let key = VerificationKey(text: try row.text("key")) else { continue }
+        keys[try row.boolean("is_retired"), default: []].append(key)
+      }
+      return LicenseTrust(kept: keys[false] ?? [], retired: keys[true] ?? [], configured: configured)
     }
   }
 
   /// Writes down a license with the keys, the time and the ownership that follow from it, in one write.
   package func save(
-    license text: String, of service: String, keys: [VerificationKey], time: HighestTime,
+    license text: String, of service: String, trust: LicenseTrust, time: HighestTime,
     _ news: [ProductIdentifier: KnownOwnership]
   ) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
@@ -32,10 +41,11 @@ extension AgentDatabase {
         ON CONFLICT (service) DO UPDATE SET text = excluded.text
         """, [.text(service), .text(text)])
       try connection.execute("DELETE FROM license_keys WHERE service = ?", [.text(service)])
-      for (place, key) in keys.enumerated() {
+      let keys = trust.retired.map { ($0, true) } + trust.keys.map { ($0, false) }
+      for (place, (key, isRetired)) in keys.enumerated() {
         try connection.execute(
-          "INSERT INTO license_keys (service, key, place) VALUES (?, ?, ?)",
-          [.text(service), .text(key.text), .integer(Int64(place))])
+          "INSERT INTO license_keys (service, key, place, is_retired) VALUES (?, ?, ?, ?)",
+          [.text(service), .text(key.text), .integer(Int64(place)), .boolean(isRetired)])
       }
       try Self.put(time, in: connection)
       try Self.put(news, in: connection)
@@ -72,6 +82,13 @@ extension AgentDatabase {
         .integer(time.uptime.milliseconds), .boolean(time.isServers), .integer(time.offset.milliseconds),
       ])
   }
+
+  static let retiredLicenseKeys = Migration(
+    "license keys that were replaced",
+    script: """
+      -- is_retired: it was replaced, and no license counts by it any more.
+      ALTER TABLE license_keys ADD COLUMN is_retired INTEGER NOT NULL DEFAULT 0;
+      """)
 
   static let licenses = Migration(
     "licenses, and content that was taken back",

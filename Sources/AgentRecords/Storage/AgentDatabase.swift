@@ -113,6 +113,7 @@ package struct AgentDatabase: Sendable {
     readingExchange,
     ignoredConditions,
     licenses,
+    retiredLicenseKeys,
   ]
 
   private static let urgency = Migration(

@@ -84,17 +84,15 @@ actor LicenseKeeper {
   /// Reads what an earlier process held. A license that does not count here any more is passed over. Throws what the database throws.
   func restore() async throws {
     let terms = terms
-    let (text, keys, time, heard) = try await BlockingPool.shared.run { [database] in
+    let (text, trust, time, heard) = try await BlockingPool.shared.run { [database] in
       (
-        try database.licenseText(of: terms.service), try database.licenseKeys(of: terms.service),
+        try database.licenseText(of: terms.service),
+        try database.licenseTrust(in: terms.service, configured: terms.keys),
         try database.highestTime(), try database.ownershipHeard()
       )
     }
-    let isConfiguredAnew =
-      !terms.keys.isEmpty && !keys.contains(where: terms.keys.contains)
-    trust = LicenseTrust(kept: isConfiguredAnew ? [] : keys, configured: terms.keys)
     // The first look saves what has passed since, however short this process lives.
-    (self.time, self.heard) = (time, heard)
+    (self.trust, self.time, self.heard) = (trust, time, heard)
     guard let text else { return }
     do {
       held = try HeldLicense(text, trusting: trust, device: terms.device, key: terms.deviceKey)
@@ -206,9 +204,10 @@ actor LicenseKeeper {
         "the server's date was wrong before, or is now; its last word counts",
         ["before": LogValue("\(before)"), "now": LogValue("\(new.license.issued)")])
     }
-    let (saved, keys, service) = (time, trust.keys, terms.service)
+    trust.note(licenseSignedBy: new.signer, at: new.license.issued, among: answer.keys)
+    let (saved, kept, service) = (time, trust, terms.service)
     let changed = try await library.noteLicensed(new.license, asked: asked) { [database] news in
-      try database.save(license: new.text, of: service, keys: keys, time: saved, news)
+      try database.save(license: new.text, of: service, trust: kept, time: saved, news)
     }
     (held, self.trust, self.time) = (new, trust, time)
     (heard, savedTime) = (new.license.issued, time.highest)

@@ -136,7 +136,14 @@ public struct License: Codable, Hashable, Sendable {
   /// Reads a signed text. Throws ``LicenseError``: `untrusted` where none of `keys` has signed it, `malformed` for anything else that is
   /// no license.
   public init(_ text: String, verifiedWith keys: some Sequence<VerificationKey>) throws(LicenseError) {
-    let payload = try SignedByServer.payload(of: text, maximumLength: Self.maximumLength, keys)
+    self = try Self.read(text, verifiedWith: keys).license
+  }
+
+  /// Reads a signed text, as ``init(_:verifiedWith:)`` does, and answers which of `keys` has signed it.
+  package static func read(
+    _ text: String, verifiedWith keys: some Sequence<VerificationKey>
+  ) throws(LicenseError) -> (license: License, signer: VerificationKey) {
+    let (payload, signer) = try SignedByServer.payload(of: text, maximumLength: Self.maximumLength, keys)
     let read: License
     do {
       read = try APIJSON.decode(License.self, from: payload)
@@ -144,7 +151,7 @@ public struct License: Codable, Hashable, Sendable {
       throw LicenseError(.malformed, APIJSON.explain(error))
     }
     if let fault = read.fault { throw LicenseError(.malformed, fault) }
-    self = read
+    return (read, signer)
   }
 
   /// Why it is no license, whichever key signed it; nil for one that is well formed.
@@ -199,7 +206,7 @@ public struct LicenseKey: Codable, Hashable, Sendable {
   /// Whether one of `keys` says that this one follows it.
   public func isEndorsed(by keys: some Sequence<VerificationKey>) -> Bool {
     guard let endorsement,
-      let payload = try? SignedByServer.payload(
+      let (payload, _) = try? SignedByServer.payload(
         of: endorsement, maximumLength: Statement.maximumLength, keys),
       let statement = try? APIJSON.decode(Statement.self, from: payload)
     else { return false }
@@ -261,7 +268,7 @@ public struct LicenseError: Error, Hashable, Sendable, CustomStringConvertible {
 private enum SignedByServer {
   static func payload(
     of text: String, maximumLength: Int, _ keys: some Sequence<VerificationKey>
-  ) throws(LicenseError) -> [UInt8] {
+  ) throws(LicenseError) -> (payload: [UInt8], signer: VerificationKey) {
     let signature: JSONWebSignature
     do {
       signature = try JSONWebSignature(text: text, maximumLength: maximumLength)
@@ -273,7 +280,7 @@ private enum SignedByServer {
       throw LicenseError(.untrusted, "its key is not one of those that count here")
     }
     do {
-      return try signature.payload(verifiedWith: key)
+      return (try signature.payload(verifiedWith: key), key)
     } catch {
       throw LicenseError(.untrusted, "\(error)")
     }

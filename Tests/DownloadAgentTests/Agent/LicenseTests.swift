@@ -262,6 +262,42 @@ struct LicenseTests {
   }
 
   @Test(
+    "a key that was replaced signs nothing that counts behind the first license of the next, also where the configuration names it"
+  )
+  func replaced() async throws {
+    let first = try #require(server.state.current.licenseKeys.first)
+    let second = SigningKey()
+    try await server.open { [server, harness] url in
+      try await run(at: url) { _ in
+        server.tell(try entry())
+        _ = try await ownership { $0.owned && $0.verification == .verified }
+        server.change { $0.licenseKeys = [first, second] }
+        let asked = server.state.current.licenseQuestions
+        server.tell(try entry(.revoked))
+        _ = try await ownership { !$0.owned && $0.verification == .verified }
+        #expect(server.state.current.licenseQuestions > asked)
+      }
+      // Whoever has the key of before stands in the server's place.
+      server.change { $0.licenseKeys = [first] }
+      try await harness.run(
+        server: url,
+        configure: {
+          $0.arrivals = .latest
+          $0.trustedLicenseKeys = [first.verificationKey.text]
+        }
+      ) { _ in
+        let kept = try await ownership()
+        #expect(!kept.owned && kept.verification == .verified)
+        let asked = server.state.current.licenseQuestions
+        server.tell(try entry(.reinstated))
+        while server.state.current.licenseQuestions < asked + 2 { await Task.yield() }
+        let answer = try await ownership()
+        #expect(answer.license?.serial == kept.license?.serial && answer.verification == .unverified)
+      }
+    }
+  }
+
+  @Test(
     "agents that are killed while they renew, move out and move back leave what the server said to the next")
   func killed() async throws {
     try await server.open { [server, harness, package] url in
