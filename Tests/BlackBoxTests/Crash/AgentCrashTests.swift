@@ -132,7 +132,8 @@ struct AgentCrashTests {
     let placed = try Material.digests(of: path)
     let isRight = expected.count == 1 ? Set(placed.values) == Set(expected.values) : placed == expected
     guard isRight else { throw Violation(description: "other files are placed: \(placed.keys.sorted())") }
-    try checkLeftovers(stack.directory.path(state))
+    let left = try AgentLeftovers.names(below: stack.directory.path(state))
+    guard left.isEmpty else { throw Violation(description: "left: \(left)") }
     try FileSystem.removeRecursively(stack.directory.path(state))
     return needed
   }
@@ -150,15 +151,6 @@ struct AgentCrashTests {
       let piece = begin..<min(begin + Int(pieceLength), bytes.count)
       let isHeld = candidates.contains { $0[piece].elementsEqual(bytes[piece]) }
       return isHeld ? Int64(piece.lowerBound)..<Int64(piece.upperBound) : nil
-    }
-  }
-
-  private static func checkLeftovers(_ state: String) throws {
-    for directory in ["library/.staging", "library/.trash", "downloads", "content"] {
-      let path = "\(state)/\(directory)"
-      guard try FileSystem.status(of: path) != nil else { continue }
-      let names = try FileSystem.list(path).map(\.name)
-      guard names.isEmpty else { throw Violation(description: "left in \(directory): \(names)") }
     }
   }
 }
