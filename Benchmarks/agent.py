@@ -32,6 +32,7 @@ def parse_arguments():
                         help=f"measure only this row; may be repeated. Rows: {', '.join(ROWS)}")
     parser.add_argument("--bytes", type=int, default=2_147_483_648, metavar="N", help="size of the packages")
     parser.add_argument("--images", type=int, default=2000, metavar="N", help="files in the folder")
+    parser.add_argument("--files", type=int, default=65_535, metavar="N", help="files in the largest package")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="times each contender is measured")
     parser.add_argument("--cuts", type=int, default=20, metavar="N", help="connections that are cut in a delivery")
     parser.add_argument("--port-base", type=int, default=27080, metavar="N")
@@ -483,31 +484,43 @@ def row_hostile(arguments, _):
 # ---- the largest package
 
 
-MOST_FILES = 65_535
+MOST_SECTIONS = 1_000
 
 
 def row_files(arguments, services):
-    """The memory of both ends for a package of as many files as there may be."""
+    """The memory of both ends for a package of as many files and sections as there may be, and the lists of them."""
     product = "com.example.bench.most"
+    tags = [f"part-{number:03}" for number in range(MOST_SECTIONS)]
     path = arguments.work / "most"
     if not path.exists():
         say(f"Making {product}")
         path.mkdir()
         (path / "product.json5").write_text(json.dumps({"id": product, "version": "1.0"}))
-        for number in range(MOST_FILES):
-            folder = path / f"{number // 1000:03}"
+        for number in range(arguments.files):
+            folder = path / tags[number * MOST_SECTIONS // arguments.files]
             folder.mkdir(exist_ok=True)
             (folder / f"{number:06}.txt").write_text(f"file {number}\n" * 20)
-    services.publish(product, path)
+    words = [word for tag in tags for word in ("--section", f"{tag}={tag}/", "--section-policy", f"{tag}=required")]
+    services.publish(product, path, *words)
     services.restart(logLevel="info")
+    lists = {"files": [], "sections": []}
     with Agent(arguments, services) as agent:
         agent.deliver(product)
+        reader = agent_reading.Reader(agent)
+        for name, seconds in lists.items():
+            for _ in range(1 + 10 * arguments.runs):
+                seconds.append(1000 * reader.get(f"/v1/library/{product}/{name}")[0])
         agent.pullbox("library", "--verify", product)
         device = agent.peak / MEBIBYTE
     server = peak_memory(services.server.pid) / MEBIBYTE
-    what = f"a package of {MOST_FILES:,} files, peak memory"
-    return [row("files-agent", f"{what} of the agent", "MiB", {"pullbox": [device]}, [Target(None, 96)]),
-            row("files-server", f"{what} of the server", "MiB", {"pullbox": [server]}, [Target(None, 96)])]
+    what = f"a package of {arguments.files:,} files in {MOST_SECTIONS:,} sections"
+    return [row("files-agent", f"{what}, peak memory of the agent", "MiB", {"pullbox": [device]}, [Target(None, 96)]),
+            row("files-server", f"{what}, peak memory of the server", "MiB", {"pullbox": [server]}, [Target(None, 96)]),
+            # The first question reads the manifest, which is kept for those behind it.
+            row("files-list-first", f"{what}, the first list of the files", "ms", {"pullbox": lists["files"][:1]}, []),
+            row("files-list", f"{what}, the list of the files", "ms", {"pullbox": lists["files"][1:]}, [Target(None, 50)]),
+            row("files-sections", f"{what}, the list of the sections", "ms", {"pullbox": lists["sections"]},
+                [Target(None, 50)])]
 
 
 def row_reading(arguments, services):

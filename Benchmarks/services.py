@@ -112,11 +112,11 @@ class Services:
             "XDG_STATE_HOME": str(self.arguments.work / "publisher")}
         return run(self.arguments.bin / "pullbox", *words, env=environment)
 
-    def publish(self, product, package):
-        """Once; a state directory that is used again has it."""
+    def publish(self, product, package, *words):
+        """Once, with further words of the command; a state directory that is used again has it."""
         done = self.arguments.work / f"{product}.published"
         if not done.exists():
-            self.pullbox("publish", package, "--product", product, "--version", "1.0", "--release")
+            self.pullbox("publish", package, "--product", product, "--version", "1.0", "--release", *words)
             done.touch()
 
     def buy(self, product, device="bench"):

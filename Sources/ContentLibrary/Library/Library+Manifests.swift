@@ -41,6 +41,16 @@ extension Library {
     return record.sections.map(whole.selecting) ?? whole
   }
 
+  /// The status of the file that holds the record's manifest; nil where there is none, or it cannot be looked at.
+  func statusOfManifest(of record: LibraryRecord) throws(SystemError) -> FileStatus? {
+    do throws(SystemError) {
+      return try operations.status(of: path(of: record.product, record.version))
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return nil
+    }
+  }
+
   /// Nil where there is none, or it cannot be read.
   private func read(_ path: String) throws(SystemError) -> [UInt8]? {
     do throws(SystemError) {

@@ -17,7 +17,7 @@ extension Library {
       try requireOnline()
       guard let record = try database.libraryRecord(of: product, version: version) else { return nil }
       try Self.requireReadable(record)
-      return try manifest(of: record)
+      return try manifestToRead(of: record)
     }
   }
 

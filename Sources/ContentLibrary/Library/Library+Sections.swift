@@ -15,17 +15,17 @@ extension Library {
     try await BlockingPool.shared.run { [self] in
       try requireOnline()
       guard let record = try currentRecord(of: product) else { return nil }
-      guard let manifest = try manifest(of: record) else {
+      guard let manifest = try manifestToRead(of: record) else {
         return ContentSections(product: product, version: record.version, sections: [])
       }
+      let (sizes, here) = (manifest.unabridged.sectionSizes, manifest.selectedSections)
       return ContentSections(
         product: product, version: record.version,
         sections: manifest.sections.map { section in
-          let files = manifest.unabridged.files.filter { $0.section == section.tag }
+          let size = sizes[section.tag] ?? Manifest.SectionSize()
           return ContentSection(
             tag: section.tag, policy: section.policy, title: section.titles.isEmpty ? nil : section.titles,
-            files: files.count, length: files.reduce(.zero) { $0 + $1.length },
-            isHere: manifest.selectedSections.contains(section.tag))
+            files: size.files, length: size.length, isHere: here.contains(section.tag))
         })
     }
   }
@@ -94,10 +94,9 @@ extension Library {
   /// is then. Blocks; the caller has the product to itself.
   func dropUnwanted(of record: LibraryRecord, _ manifest: Manifest) throws -> LibraryItem {
     guard !manifest.sections.isEmpty else { return item(record) }
-    let choices = try database.sectionChoices(of: record.product)
+    let (choices, here) = (try database.sectionChoices(of: record.product), manifest.selectedSections)
     let dropped = manifest.sections.filter { section in
-      section.policy != .required
-        && (choices[section.tag] == false || !manifest.selectedSections.contains(section.tag))
+      section.policy != .required && (choices[section.tag] == false || !here.contains(section.tag))
     }
     var (current, rest) = (record, manifest)
     for section in dropped {

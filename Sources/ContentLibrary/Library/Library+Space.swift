@@ -176,13 +176,8 @@ extension Library {
   /// The sections of the record that are fetched on demand and are here, with the bytes of their files.
   private func sectionsOnDemand(of record: LibraryRecord) throws -> [SectionTag: ByteCount] {
     guard let manifest = try manifest(of: record) else { return [:] }
-    var lengths: [SectionTag: ByteCount] = [:]
-    for section in manifest.sections
-    where section.policy == .onDemand && manifest.selectedSections.contains(section.tag) {
-      lengths[section.tag] = manifest.files.reduce(.zero) { sum, file in
-        file.section == section.tag ? sum + file.length : sum
-      }
-    }
-    return lengths
+    let (sizes, here) = (manifest.sectionSizes, manifest.selectedSections)
+    let onDemand = manifest.sections.filter { $0.policy == .onDemand && here.contains($0.tag) }.map(\.tag)
+    return Dictionary(uniqueKeysWithValues: onDemand.map { ($0, sizes[$0]?.length ?? .zero) })
   }
 }

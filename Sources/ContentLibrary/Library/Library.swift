@@ -64,6 +64,7 @@ package final class Library: Sendable {
   let placements = RecentPlacements()
   /// Something was moved to the trash, and has not been removed since as far as this process knows.
   private let isTrashLeft = Atomic(false)
+  let recentManifest = RecentManifest()
   /// Signalled where content may belong elsewhere than it lies: ``settleWithdrawals()``.
   package let withdrawals = AsyncSignal()
 

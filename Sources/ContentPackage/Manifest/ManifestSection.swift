@@ -1,5 +1,5 @@
 public import Commerce
-import CoreTypes
+package import CoreTypes
 
 /// A named part of the content, which devices fetch and give up by itself: the files that carry its tag. Kept in the manifest's
 /// extension `sections`, and each file's tag in the file's extension `section` (docs/formats/manifest.md).
@@ -211,5 +211,29 @@ extension ManifestDraft {
       report("sections: no file is required, and a purchase would end with nothing")
     }
     return (sections, issues)
+  }
+}
+
+extension Manifest {
+  /// The files of one section.
+  package struct SectionSize: Hashable, Sendable {
+    /// How many there are.
+    package var files = 0
+    /// Their bytes together.
+    package var length = ByteCount.zero
+
+    /// The size of a section without files.
+    package init() {}
+  }
+
+  /// The size of each section that this value speaks of, of all in one pass.
+  package var sectionSizes: [SectionTag: SectionSize] {
+    var sizes: [SectionTag: SectionSize] = [:]
+    for file in files {
+      guard let section = file.section else { continue }
+      sizes[section, default: SectionSize()].files += 1
+      sizes[section, default: SectionSize()].length += file.length
+    }
+    return sizes
   }
 }

@@ -32,6 +32,7 @@ struct LibraryWatch: Sendable {
           [library] () -> (Bool, [ContentJobIdentifier]) in
           // The records need not lie where the library does.
           library.database.renewReserve()
+          library.dropIdleManifest()
           guard try library.look() == .online else { return (false, []) }
           library.emptyTrashLeft()
           return (true, try library.space.jobsWithRoom())
