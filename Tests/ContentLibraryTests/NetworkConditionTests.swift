@@ -129,6 +129,34 @@ import Testing
     #expect(await !call(), "sleep is no matter of doubt")
   }
 
+  @Test("the answer to a call of before disproves neither a log-in page nor an absence that was told since")
+  func earlierCall() async throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(clock: clock)
+    func answered(_ meanwhile: () throws(APICallError) -> Void = {}) async throws {
+      _ = try await gate.pass("GET /") { () async throws(APICallError) -> Int in
+        try meanwhile()
+        return 1
+      }
+    }
+    try await answered { gate.setPortal(true) }
+    #expect(!gate.takeDisproof())
+    try await answered { gate.setPortal(true) }
+    #expect(gate.takeDisproof(), "it was told again, and before the call")
+    gate.setPortal(false)
+    try await answered { () throws(APICallError) in
+      gate.setAbsence("this machine has no network", doubtful: true)
+      clock.advance(by: .seconds(120))
+      // It is under way, and not answered.
+      _ = try gate.admit()
+    }
+    #expect(!gate.takeDisproof())
+    #expect(throws: APICallError.self) { _ = try gate.admit() }
+    clock.advance(by: .seconds(120))
+    try await answered()
+    #expect(gate.takeDisproof())
+  }
+
   @Test("without a network no call is made, and its end wakes what waits") func absence() async throws {
     let gate = NetworkGate(clock: ManualMonotonicClock())
     let signal = AsyncSignal()
@@ -161,7 +189,7 @@ import Testing
     }
     #expect(throws: APICallError.self) { _ = try gate.admit() }
     gate.tryAgain()
-    #expect(try gate.admit(), "it is a probe")
+    #expect(try gate.admit().isProbe, "it is a probe")
   }
 
   @Test("what is held fails as the probe did, with the time to the next one") func held() async throws {
@@ -184,13 +212,13 @@ import Testing
       clock: clock, backoff: Backoff(initial: .seconds(1), factor: 1, cap: .seconds(1), jitter: 0))
     gate.note(
       .unexpectedResponse(status: status, detail: "", retryAfter: .seconds(600), isPage: true),
-      wasProbe: false)
+      to: try gate.admit())
     clock.advance(by: .seconds(599))
     if status == 503 {
       #expect(throws: APICallError.self) { _ = try gate.admit() }
       clock.advance(by: .seconds(1))
     }
-    #expect(try gate.admit())
+    #expect(try gate.admit().isProbe)
   }
 
   @Test("a service that is not reached neither closes the way nor opens it") func unreachable() async throws {
@@ -198,16 +226,16 @@ import Testing
     let gate = NetworkGate(
       clock: clock, backoff: Backoff(initial: .seconds(1), factor: 1, cap: .seconds(1), jitter: 0))
     let lost = APICallError.unreachable(HTTPClientError(code: .connectionFailed, message: "refused"))
-    gate.note(lost, wasProbe: false)
+    gate.note(lost, to: try gate.admit())
     #expect(gate.isOpen)
-    gate.note(.unexpectedResponse(status: 302, detail: "", isPage: true), wasProbe: false)
-    clock.advance(by: .seconds(1))
-    #expect(try gate.admit())
-    gate.note(lost, wasProbe: true)
-    #expect(!gate.isOpen)
-    clock.advance(by: .seconds(1))
-    #expect(try gate.admit())
-    gate.note(.problem(Problem(.grantUnknown)), wasProbe: true)
+    gate.note(.unexpectedResponse(status: 302, detail: "", isPage: true), to: try gate.admit())
+    for answer in [lost, .problem(Problem(.grantUnknown))] {
+      #expect(!gate.isOpen)
+      clock.advance(by: .seconds(1))
+      let probe = try gate.admit()
+      #expect(probe.isProbe)
+      gate.note(answer, to: probe)
+    }
     #expect(gate.isOpen, "a refusal in the contract's words is the service's")
   }
 }

@@ -17,6 +17,14 @@ package final class NetworkGate: Sendable {
   /// While the machine says that it has no network, one call in so long goes out none the less: what it says may be wrong.
   package static let standardDoubt: Duration = .seconds(120)
 
+  /// A call that may be made.
+  package struct Admission: Hashable, Sendable {
+    /// Whether it tells for all others how the way is.
+    package let isProbe: Bool
+    /// The number of the machine's last word at that moment: its answer says nothing of a later word.
+    fileprivate let word: UInt64
+  }
+
   private struct State {
     package var condition = NetworkCondition()
     var wishes: ServiceWishes
@@ -26,21 +34,28 @@ package final class NetworkGate: Sendable {
     var absence: String?
     /// When a call may go out during the absence; nil for none.
     var doubtDue: MonotonicInstant?
-    /// Whether such a call is under way.
-    var isDoubted = false
-    /// Whether the machine says that something else answers in all services' places.
-    var isPortalTold = false
+    /// The number of the machine's last word about the way.
+    var word: UInt64 = 0
+    /// That of the absence.
+    var absenceWord: UInt64 = 0
+    /// That of the word that something else answers in all services' places; nil where the machine does not say so.
+    var portalWord: UInt64?
     /// Whether the service was heard against the machine's word, which no one has heard of yet.
     var isDisproved = false
     package var openings = 0
     var listeners: [AsyncSignal] = []
 
-    /// A call was answered. Whether that ends an absence.
-    mutating func disprove() -> Bool {
-      guard isDoubted else { return false }
-      isDoubted = false
-      guard absence != nil else { return false }
+    /// The call was answered, by whatever it was. Whether that ends an absence.
+    mutating func disproveAbsence(by call: Admission) -> Bool {
+      guard absence != nil, doubtDue != nil, call.word >= absenceWord else { return false }
       (absence, doubtDue, isDisproved) = (nil, nil, true)
+      return true
+    }
+
+    /// The service itself has answered the call. Whether that ends a portal.
+    mutating func disprovePortal(by call: Admission) -> Bool {
+      guard let portalWord, call.word >= portalWord else { return false }
+      (self.portalWord, isDisproved) = (nil, true)
       return true
     }
   }
@@ -75,15 +90,18 @@ package final class NetworkGate: Sendable {
   }
 
   /// While there is an absence every call fails with its sentence, and no request is made: but for one in two minutes where the absence is
-  /// `doubtful`. One that is answered ends the absence, as `nil` does, and ``takeDisproof()`` tells. Its end wakes what waits.
+  /// `doubtful`. Its answer ends the absence, as `nil` does, and ``takeDisproof()`` tells. That of a call of before ends none. Its end wakes what
+  /// waits.
   package func setAbsence(_ absence: String?, doubtful: Bool = false) {
     let now = clock.now()
     let ended = state.withLock { state -> [AsyncSignal] in
       let was = state.absence
+      if was != absence {
+        state.word += 1
+        state.absenceWord = state.word
+      }
       state.absence = absence
       state.doubtDue = absence != nil && doubtful ? state.doubtDue ?? now + doubt : nil
-      // The answer to a call of before says nothing of this.
-      if absence == nil || !doubtful { state.isDoubted = false }
       guard was != nil, absence == nil else { return [] }
       state.openings += 1
       return state.listeners
@@ -99,9 +117,15 @@ package final class NetworkGate: Sendable {
     }
   }
 
-  /// While the machine says that the network wants a log-in, calls go out as ever, and an answer of the service itself disproves that, as
-  /// ``takeDisproof()`` tells.
-  package func setPortal(_ isTold: Bool) { state.withLock { $0.isPortalTold = isTold } }
+  /// While the machine says that the network wants a log-in, calls go out as ever, and an answer of the service itself to one of them
+  /// disproves that, as ``takeDisproof()`` tells. That to a call of before says nothing of it.
+  package func setPortal(_ isTold: Bool) {
+    state.withLock { state in
+      guard isTold != (state.portalWord != nil) else { return }
+      state.word += 1
+      state.portalWord = isTold ? state.word : nil
+    }
+  }
 
   /// The machine has another way than before: what waits for the way is tried at once, and so is a probe.
   package func tryAgain() {
@@ -125,50 +149,49 @@ package final class NetworkGate: Sendable {
   package func pass<Value: Sendable>(
     _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
-    let isProbe = try admit()
+    let admission = try admit()
     do {
       let value = try await call()
-      noteAnswer()
+      noteAnswer(to: admission)
       return value
     } catch {
-      note(error, wasProbe: isProbe)
+      note(error, to: admission)
       let now = clock.now()
       state.withLock { $0.wishes.note(error, to: request, at: now) }
       throw error
     }
   }
 
-  /// Whether the call that is about to be made is a probe; for calls that ``pass(_:)`` cannot hold. Throws as
-  /// it does. The caller tells how the call ended: ``noteAnswer()`` or ``note(_:wasProbe:)``.
-  func admit() throws(APICallError) -> Bool {
+  /// Admits the call that is about to be made; for calls that ``pass(_:)`` cannot hold. Throws as it does. The caller tells how the call
+  /// ended: ``noteAnswer(to:)`` or ``note(_:to:)``.
+  func admit() throws(APICallError) -> Admission {
     let now = clock.now()
-    let (admission, error, absence) = state.withLock { state in
+    let (admission, error, absence, word) = state.withLock { state in
       if let absence = state.absence {
         guard let due = state.doubtDue, due <= now else {
-          return (NetworkCondition.Admission.open, state.lastError, Optional(absence))
+          return (NetworkCondition.Admission.open, state.lastError, Optional(absence), state.word)
         }
         state.doubtDue = now + doubt
-        state.isDoubted = true
         // Where the way is closed besides, the call is its probe as well.
         state.condition.hurry(at: now)
       }
-      return (state.condition.admit(at: now), state.lastError, nil)
+      return (state.condition.admit(at: now), state.lastError, nil, state.word)
     }
     if let absence {
       throw .unreachable(HTTPClientError(code: .noNetwork, message: absence, isRetryable: true))
     }
     switch admission {
-    case .open: return false
-    case .probe: return true
+    case .open: return Admission(isProbe: false, word: word)
+    case .probe: return Admission(isProbe: true, word: word)
     case .held(let rest): throw Self.held(by: error, for: rest)
     }
   }
 
-  /// The service itself answered. Where that opens the way, the listeners are signaled.
-  func noteAnswer() {
+  /// The service itself answered the call. Where that opens the way, the listeners are signaled.
+  func noteAnswer(to call: Admission) {
     let listeners = state.withLock { state -> [AsyncSignal] in
-      var isDisproved = state.disprove()
-      if state.isPortalTold { (state.isPortalTold, state.isDisproved, isDisproved) = (false, true, true) }
+      let isPortalDisproved = state.disprovePortal(by: call)
+      let isDisproved = state.disproveAbsence(by: call) || isPortalDisproved
       guard state.condition.succeed() || isDisproved else { return [] }
       state.openings += 1
       state.lastError = nil
@@ -180,22 +203,21 @@ package final class NetworkGate: Sendable {
   /// The call ended so. A service that is not reached says nothing about the way, unless the call was a probe: then it is
   /// closed still. An answer of something else closes the way at once, for the longer of the backoff and the
   /// pause that it asks for.
-  package func note(_ error: APICallError, wasProbe: Bool) {
-    if error.isUnreachable { state.withLock { $0.isDoubted = false } }
-    let isClosed = error.isForeign || (wasProbe && error.isUnreachable)
+  package func note(_ error: APICallError, to call: Admission) {
+    let isClosed = error.isForeign || (call.isProbe && error.isUnreachable)
     guard isClosed else {
-      if !error.isUnreachable { noteAnswer() }
+      if !error.isUnreachable { noteAnswer(to: call) }
       return
     }
     let now = clock.now()
     let requested = error.isForeign ? error.pauseForAll : nil
     let listeners = state.withLock { state -> [AsyncSignal] in
       if error.isForeign { state.lastError = error }
-      state.condition.fail(wasProbe: wasProbe, at: now) {
+      state.condition.fail(wasProbe: call.isProbe, at: now) {
         max(backoff.delay(afterFailures: $0), requested ?? .zero)
       }
       // Something answers: there is a network.
-      guard error.isForeign, state.disprove() else { return [] }
+      guard error.isForeign, state.disproveAbsence(by: call) else { return [] }
       return state.listeners
     }
     for listener in listeners { listener.signal() }

@@ -18,7 +18,7 @@ extension PieceTransfer {
   ///
   /// - Returns: the pieces that were written, and whether anything was asked for.
   func fetchSideBySide(
-    _ content: Content, lacking known: PieceMap, from position: Int
+    _ content: Content, lacking known: PieceMap, from position: Int, _ admission: NetworkGate.Admission
   ) async throws -> (written: StagingSession.WriteResult, hasAsked: Bool) {
     let connections = content.connections
     let queue = PieceQueue(of: session.manifest)
@@ -43,7 +43,7 @@ extension PieceTransfer {
           buffers.grow(by: 2)
           group.addTask {
             defer { buffers.grow(by: -2) }
-            return await fetch(content, choice, in: allotment, known, queue)
+            return await fetch(content, choice, in: allotment, known, queue, admission)
           }
         }
         guard let failure = await group.next() else { break }
@@ -62,13 +62,13 @@ extension PieceTransfer {
     if let error = result.failure { throw error }
     try Task.checkCancellation()
     if let failure = failures.first(where: { $0.asksForFewer && $0.retryAfter != nil }) {
-      path.note(failure, isCertain: result.verifiedCount > 0, wasProbe: false)
+      path.note(failure, isCertain: result.verifiedCount > 0, to: admission)
       throw StepFailure(failure, from: .server)
     }
     if hasAsked, result.verifiedCount == 0, result.corrupt.isEmpty {
       connections.refuse()
       if let failure = failures.first {
-        path.note(failure, isCertain: false, wasProbe: false)
+        path.note(failure, isCertain: false, to: admission)
         throw StepFailure(failure, from: .server)
       }
     }
@@ -83,10 +83,12 @@ extension PieceTransfer {
 
   /// One of the requests; nil unless it ended in an error.
   private func fetch(
-    _ content: Content, _ choice: Choice, in allotment: PieceAllotment, _ known: PieceMap, _ queue: PieceQueue
+    _ content: Content, _ choice: Choice, in allotment: PieceAllotment, _ known: PieceMap,
+    _ queue: PieceQueue,
+    _ admission: NetworkGate.Admission
   ) async -> APICallError? {
     let receiver = receiver(
-      of: choice, lacking: known, queue: queue, content.connections, takesWhole: false)
+      of: choice, lacking: known, queue: queue, content.connections, admission, takesWhole: false)
     allotment.begin(receiver)
     let failure = await stream(choice, to: receiver, content)
     allotment.end(receiver)

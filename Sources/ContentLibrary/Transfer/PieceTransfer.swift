@@ -75,18 +75,18 @@ package struct PieceTransfer: Sendable {
     // Side by side nothing could be begun.
     var goesAlone = false
     while !pieces.isComplete {
-      let isProbe = try path.admit()
+      let admission = try path.admit()
       if session.extents.isDamaged { pieces = try await session.open() }
       let (result, wasCut): (StagingSession.WriteResult, Bool)
-      if connections.count > 1, !isProbe, !isSuspicious, !goesAlone, canGoSideBySide {
-        let several = try await fetchSideBySide(content, lacking: pieces, from: position)
+      if connections.count > 1, !admission.isProbe, !isSuspicious, !goesAlone, canGoSideBySide {
+        let several = try await fetchSideBySide(content, lacking: pieces, from: position, admission)
         (result, wasCut, goesAlone) = (several.written, true, !several.hasAsked)
         position = result.pieces.nextMissingRun(from: 0, maximumCount: 1)?.lowerBound ?? 0
       } else {
         goesAlone = false
         guard let choice = await nextRun(lackedBy: pieces, from: position) else { break }
         (result, wasCut) = try await fetch(
-          content, choice, lacking: pieces, fresh: isSuspicious, probing: isProbe)
+          content, choice, lacking: pieces, fresh: isSuspicious, admission)
         position = wasCut ? choice.run.lowerBound : choice.run.upperBound
       }
       pieces = result.pieces
@@ -148,10 +148,12 @@ package struct PieceTransfer: Sendable {
 
   /// One request for a run of missing pieces. An error of the disk is thrown before one of the network.
   private func fetch(
-    _ content: Content, _ choice: Choice, lacking known: PieceMap, fresh: Bool, probing: Bool
+    _ content: Content, _ choice: Choice, lacking known: PieceMap, fresh: Bool,
+    _ admission: NetworkGate.Admission
   ) async throws -> (written: StagingSession.WriteResult, wasCut: Bool) {
     let queue = PieceQueue(of: session.manifest)
-    let receiver = receiver(of: choice, lacking: known, queue: queue, content.connections)
+    let receiver = receiver(
+      of: choice, lacking: known, queue: queue, content.connections, admission)
     async let writing = session.writePieces(
       queue, buffers: buffers, progress: progress, stop: { receiver.cancel() })
     content.connections.beginRequest(cut: { receiver.cut() })
@@ -162,7 +164,7 @@ package struct PieceTransfer: Sendable {
     queue.close()
     let result = try await writing
     let answer = wasCut ? nil : error(of: failure, receiver)
-    path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, wasProbe: probing)
+    path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, to: admission)
     if answer?.asksForFewer == true { path.allowance.close(at: path.clock.now()) }
     if let error = result.failure { throw error }
     try Task.checkCancellation()
@@ -182,14 +184,14 @@ package struct PieceTransfer: Sendable {
 
   func receiver(
     of choice: Choice, lacking known: PieceMap, queue: PieceQueue, _ connections: TransferConnections,
-    takesWhole: Bool = true
+    _ admission: NetworkGate.Admission, takesWhole: Bool = true
   ) -> PieceReceiver {
     PieceReceiver(
       asked: asked(choice), manifest: session.manifest, known: known, resumed: choice.resumed,
       buffers: buffers,
       queue: queue, progress: progress, connections: connections.mayWiden ? connections : nil,
       takesWhole: takesWhole,
-      onCertainty: { [path] in path.noteAnswer() })
+      onCertainty: { [path] in path.noteAnswer(to: admission) })
   }
 
   /// The request of a choice to its end, while its readers may cut it short. What came of a piece that is not whole is kept.

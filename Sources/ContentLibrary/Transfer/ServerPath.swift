@@ -36,8 +36,8 @@ package struct ServerPath: Sendable {
       .protocolViolation, cause: "the server is reached over https, and its grant names \(url)")
   }
 
-  /// Whether the transfer that is about to begin is a probe. Throws while the way is not open.
-  func admit() throws(StepFailure) -> Bool {
+  /// Admits the transfer that is about to begin. Throws while the way is not open.
+  func admit() throws(StepFailure) -> NetworkGate.Admission {
     do {
       return try network.admit()
     } catch {
@@ -46,21 +46,21 @@ package struct ServerPath: Sendable {
   }
 
   /// The server itself has begun to answer: the bytes may take long.
-  func noteAnswer() {
+  func noteAnswer(to transfer: NetworkGate.Admission) {
     onEnd(nil)
-    network.noteAnswer()
+    network.noteAnswer(to: transfer)
   }
 
   /// How a transfer ended; nil for well. `isCertain` tells that the answer was the server's own.
-  package func note(_ error: APICallError?, isCertain: Bool, wasProbe: Bool) {
-    guard !isCertain else { return noteAnswer() }
+  package func note(_ error: APICallError?, isCertain: Bool, to transfer: NetworkGate.Admission) {
+    guard !isCertain else { return noteAnswer(to: transfer) }
     onEnd(error)
     if let error {
-      network.note(error, wasProbe: wasProbe)
+      network.note(error, to: transfer)
     } else {
       network.note(
         .unexpectedResponse(status: 200, detail: "an answer without the package's tag", isPage: true),
-        wasProbe: wasProbe)
+        to: transfer)
     }
   }
 
