@@ -69,22 +69,29 @@ public final class BusConnection: Sendable {
   public func call(
     _ call: BusMethodCall, timeout: Duration = .seconds(25)
   ) async throws(BusError) -> [BusValue] {
+    try await result(of: call, timeout: timeout).values
+  }
+
+  /// Calls a method, and answers its result with its place among the signals of the one that is called. Throws as ``call(_:timeout:)``.
+  public func result(
+    of call: BusMethodCall, timeout: Duration = .seconds(25)
+  ) async throws(BusError) -> BusResult {
     let length = try BusValue.length(of: call.arguments, within: .message) + BusMailbox.overhead
     guard BusSyntax.isMember(call.member) else {
       throw BusError(.invalidValue, "\(call.member) is no name of a method")
     }
     let identifier = mailbox.newIdentifier()
     let deadline = clinux_monotonic_time().addingReportingOverflow(timeout.nanoseconds)
-    let result = await withTaskCancellationHandler {
+    let (result, place) = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let pending = PendingCall(
           identifier: identifier, call: call, length: length,
           deadline: deadline.overflow ? .max : deadline.partialValue
-        ) { continuation.resume(returning: $0) }
+        ) { continuation.resume(returning: ($0, $1)) }
         do throws(BusError) {
           try mailbox.post(pending)
         } catch {
-          continuation.resume(returning: .failure(error))
+          continuation.resume(returning: (.failure(error), 0))
         }
         // The handler may have run before there was something to cancel.
         if Task.isCancelled { mailbox.post(.cancel(identifier)) }
@@ -92,7 +99,7 @@ public final class BusConnection: Sendable {
     } onCancel: {
       mailbox.post(.cancel(identifier))
     }
-    return try result.get()
+    return BusResult(values: try result.get(), place: place)
   }
 
   /// A property of an object, without the variant around it. Throws as ``call(_:timeout:)``.

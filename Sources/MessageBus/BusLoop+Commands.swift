@@ -41,7 +41,7 @@ extension BusLoop {
     switch call.purpose {
     case .caller(_, let completion):
       mailbox.callEnded()
-      completion(result)
+      completion(result, received)
     case .owner(let name):
       switch result {
       case .success(let values): setOwner(values.first?.text.flatMap { BusName($0) }, of: name)

@@ -3,6 +3,7 @@ extension BusLoop {
   /// connection serves none. The message is valid during the call.
   func receive(_ message: OpaquePointer) -> Bool {
     let reader = unsafe MessageReader(message)
+    received += 1
     switch reader.kind {
     case .methodReturn, .methodError:
       receiveAnswer(reader)
@@ -48,7 +49,8 @@ extension BusLoop {
     }
     guard !interested.isEmpty else { return }
     do throws(BusError) {
-      let signal = BusSignal(member, of: interface, at: path, arguments: try reader.values(within: .message))
+      var signal = BusSignal(member, of: interface, at: path, arguments: try reader.values(within: .message))
+      signal.place = received
       for record in interested { record.push(.signal(signal), owner: sender) }
     } catch {
       // A signal over the bounds, or one that cannot be read: its reader asks for the state anew.

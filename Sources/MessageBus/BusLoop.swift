@@ -28,6 +28,8 @@ final class BusLoop {
   /// The calls of those whose user the bus has not told yet, in order.
   var arrivals: [BusName: [ArrivedCall]] = [:]
   var state = BusState()
+  /// The messages that came, of all connections.
+  var received: UInt64 = 0
 
   private var failures = 0
   private var connectedAt: Int64 = 0
@@ -300,7 +302,7 @@ struct SentCall {
   /// The one who waits for the answer.
   enum Purpose {
     /// A caller of ``BusConnection``.
-    case caller(Int, @Sendable (Result<[BusValue], BusError>) -> Void)
+    case caller(Int, @Sendable (Result<[BusValue], BusError>, UInt64) -> Void)
     /// The loop, which asked who owns the name.
     case owner(BusName)
     /// The loop, for the subscription.

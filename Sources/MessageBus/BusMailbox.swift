@@ -105,7 +105,7 @@ final class BusMailbox: Sendable {
     switch command {
     case .call(let call):
       callEnded()
-      call.completion(.failure(Self.closedError))
+      call.completion(.failure(Self.closedError), 0)
     case .subscribe(let record): record.queue.finish()
     case .cancel, .signal, .answer, .unsubscribe: break
     }
@@ -171,12 +171,12 @@ enum BusCommand: Sendable {
   case unsubscribe(Int)
 }
 
-/// A call that the loop is asked to send. Its result goes to `completion`, which is called exactly once.
+/// A call that the loop is asked to send. Its result, and how many messages had come by then, go to `completion`, which is called exactly once.
 struct PendingCall: Sendable {
   let identifier: Int
   let call: BusMethodCall
   let length: Int
   /// Nanoseconds of CLOCK_MONOTONIC at which it is given up.
   let deadline: Int64
-  let completion: @Sendable (Result<[BusValue], BusError>) -> Void
+  let completion: @Sendable (Result<[BusValue], BusError>, UInt64) -> Void
 }

@@ -28,6 +28,14 @@ public struct BusMethodCall: Hashable, Sendable {
   }
 }
 
+/// The result of a call.
+public struct BusResult: Hashable, Sendable {
+  /// The values.
+  public let values: [BusValue]
+  /// The place of the answer among all messages of the connection, as ``BusSignal/place``.
+  public let place: UInt64
+}
+
 /// A signal, one that came or one that is sent.
 public struct BusSignal: Hashable, Sendable {
   /// The object that tells it.
@@ -38,6 +46,23 @@ public struct BusSignal: Hashable, Sendable {
   public var member: String
   /// The arguments; their types are the signal's signature.
   public var arguments: [BusValue]
+  /// The place among all messages that the connection was sent: of two messages of one sender, the one that it sent later has the larger
+  /// one. 0 for a signal that did not come.
+  public internal(set) var place: UInt64 = 0
+
+  /// Two signals are equal that tell the same, whenever they came.
+  public static func == (left: BusSignal, right: BusSignal) -> Bool {
+    (left.path, left.interface, left.member) == (right.path, right.interface, right.member)
+      && left.arguments == right.arguments
+  }
+
+  /// Hashes what the signal tells.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(path)
+    hasher.combine(interface)
+    hasher.combine(member)
+    hasher.combine(arguments)
+  }
 
   /// A signal from its parts.
   public init(

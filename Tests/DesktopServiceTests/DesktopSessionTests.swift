@@ -13,19 +13,25 @@ private final class StandIn: Sendable {
   private let answers: @Sendable (BusRequest) -> [BusValue]?
   let calls: AsyncStream<BusRequest>
   private let continuation: AsyncStream<BusRequest>.Continuation
+  private let held: Set<String>
 
+  /// - Parameter held: the methods that the test answers.
   init(
-    _ name: BusName, on daemon: PrivateBus, answering answers: @escaping @Sendable (BusRequest) -> [BusValue]?
+    _ name: BusName, on daemon: PrivateBus, holding held: Set<String> = [],
+    answering answers: @escaping @Sendable (BusRequest) -> [BusValue]?
   ) throws {
     bus = try BusConnection.open(
       .address(daemon.address), configuration: BusConfiguration(service: name))
     self.answers = answers
+    self.held = held
     (calls, continuation) = AsyncStream.makeStream()
   }
 
   func run() async {
     while let request = await bus.nextRequest() {
-      if let answer = answers(request) {
+      if held.contains(request.member) {
+        // The test has it.
+      } else if let answer = answers(request) {
         request.answer.reply(answer)
       } else {
         request.answer.refuse("org.freedesktop.DBus.Error.UnknownMethod", "no")
@@ -85,12 +91,13 @@ struct DesktopSessionTests {
 
   /// Runs the program between both, until `body` returns; in a sandbox the desktop is the portal.
   private func withDesktop(
-    isSandboxed: Bool = false,
+    isSandboxed: Bool = false, holding held: Set<String> = [],
     _ body: (PrivateBus, StandIn, StandIn, Locked<[[[String]]]>) async throws -> Void
   ) async throws {
     let daemon = try PrivateBus()
     try daemon.start()
-    let agent = try StandIn(AgentFollower.agent, on: daemon, answering: Self.agent)
+    let agent = try StandIn(
+      AgentFollower.agent, on: daemon, holding: held, answering: Self.agent)
     let desktop = try StandIn(
       isSandboxed ? PortalNotifications.name : NotificationServer.name, on: daemon, answering: Self.desktop)
     let started = Locked<[[[String]]]>([])
@@ -170,6 +177,37 @@ struct DesktopSessionTests {
     }
   }
 
+  @Test("an action that takes its time, such as a password, delays no other answer") func slowAction()
+    async throws
+  {
+    try await withDesktop(holding: ["Buy"]) { daemon, agent, desktop, _ in
+      _ = try await next("GetCapabilities", of: desktop)
+      _ = try await next("Subscriptions", of: agent)
+      func choose(_ key: String) throws {
+        try desktop.bus.send(
+          BusSignal(
+            "ActionInvoked", of: "org.freedesktop.Notifications", at: "/org/freedesktop/Notifications",
+            arguments: [.uint32(7), .string(key)]))
+      }
+      try await DesktopSession.open(
+        links: ["pullbox:buy/\(Self.product)"], environment: daemon.environment)
+      _ = try await next("Notify", of: desktop)
+      // Twice, as an impatient hand does: it is bought once.
+      for _ in 0..<2 { try choose("1") }
+      let buying = try await next("Buy", of: agent)
+      try await DesktopSession.open(links: ["pullbox:restore"], environment: daemon.environment)
+      _ = try await next("Notify", of: desktop)
+      try choose("0")
+      var members: [String] = []
+      for await call in agent.calls {
+        members.append(call.member)
+        if call.member == "Restore" { break }
+      }
+      #expect(members == ["Restore"])
+      buying.answer.reply([.path("/com/pullbox/Agent1/transactions/t")])
+    }
+  }
+
   @Test("a download that failed and goes on is told of again, though its changes do not name it")
   func goesOn() async throws {
     try await withDesktop { _, agent, desktop, _ in
@@ -225,6 +263,60 @@ struct DesktopSessionTests {
       let closed = try? await next("CloseNotification", of: desktop)
       #expect(closed?.arguments == [.uint32(7)], "it stands there")
       #expect(!answers.current.contains(.closed(.product("a"))))
+      bus.close()
+      desktop.bus.close()
+    }
+    await daemon.stop()
+  }
+
+  @Test(
+    "an answer that the desktop gave before it took a replacement is one to the old notice, and one of later to the new, whenever they are read",
+    arguments: ["ActionInvoked", "NotificationClosed"])
+  func lateAnswers(_ member: String) async throws {
+    @Sendable func signal(_ member: String, _ number: UInt32) -> BusSignal {
+      BusSignal(
+        member, of: "org.freedesktop.Notifications", at: "/org/freedesktop/Notifications",
+        arguments: [.uint32(number), member == "ActionInvoked" ? .string("0") : .uint32(2)])
+    }
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let sender = Locked<BusConnection?>(nil)
+    let desktop = try StandIn(
+      NotificationServer.name, on: daemon,
+      answering: { request in
+        guard request.member == "Notify" else { return Self.desktop(request) }
+        if request.arguments[1].number == 7 { try? sender.current?.send(signal(member, 7)) }
+        return [.uint32(request.arguments[3].text == "other" ? 8 : 7)]
+      })
+    sender.withLock { $0 = desktop.bus }
+    let bus = try BusConnection.open(.address(daemon.address))
+    let server = NotificationServer(on: bus, words: NoticeWords(locale: "C"))
+    let (answers, given) = AsyncStream<NoticeAnswer>.makeStream()
+    let isFree = AsyncSignal()
+    await withDiscardingTaskGroup { group in
+      group.addTask { await desktop.run() }
+      await desktop.ready()
+      group.addTask {
+        await server.follow { answer in
+          given.yield(answer)
+          if answer == .chosen(.later) { await isFree.wait(atMost: nil, clock: SystemMonotonicClock()) }
+        }
+      }
+      _ = try? await next("GetCapabilities", of: desktop)
+      try? await server.show(Notice(.product("a"), "one", "b", actions: [.read(product: "old")]))
+      try? await server.show(Notice(.product("b"), "other", "b", actions: [.later]))
+      var answers = answers.makeAsyncIterator()
+      try? desktop.bus.send(signal("ActionInvoked", 8))
+      while let answer = await answers.next(), answer != .chosen(.later) {}
+      // Nothing is read until the other one is numbered.
+      try? await server.show(Notice(.product("a"), "two", "b", actions: [.read(product: "new")]))
+      try? desktop.bus.send(signal("ActionInvoked", 7))
+      isFree.signal()
+      if member == "ActionInvoked" { #expect(await answers.next() == .chosen(.read(product: "old"))) }
+      #expect(await answers.next() == .chosen(.read(product: "new")))
+      await server.close(.product("a"))
+      let closed = try? await next("CloseNotification", of: desktop)
+      #expect(closed?.arguments == [.uint32(7)], "it stands there")
       bus.close()
       desktop.bus.close()
     }

@@ -27,6 +27,12 @@ public actor DesktopSession: Service {
   /// The changes that wait to be sent, in order.
   private nonisolated let changes: AsyncStream<NotificationPlan.Change>
   private nonisolated let changesContinuation: AsyncStream<NotificationPlan.Change>.Continuation
+  /// The actions that were chosen.
+  private nonisolated let actions: AsyncStream<Notice.Action>
+  private nonisolated let actionsContinuation: AsyncStream<Notice.Action>.Continuation
+  /// The actions that are carried out; so many at once at most.
+  private var actionsUnderWay: Set<Notice.Action> = []
+  private static let maximumActions = 16
 
   /// Connects to the user's bus and to the machine's. A program in a sandbox shows notices through the portal. Throws ``BusError`` where libsystemd is missing, or the environment names no bus of the
   /// user.
@@ -53,6 +59,8 @@ public actor DesktopSession: Service {
     self.launcher = launcher
     self.log = log
     (changes, changesContinuation) = AsyncStream.makeStream()
+    (actions, actionsContinuation) = AsyncStream.makeStream(
+      bufferingPolicy: .bufferingOldest(Self.maximumActions))
   }
 
   /// Runs until the task is canceled or ``stop()`` is called.
@@ -63,10 +71,12 @@ public actor DesktopSession: Service {
       }
       group.addTask { await self.server.follow { await self.take($0) } }
       group.addTask { await self.sendChanges() }
+      group.addTask { await self.performActions() }
       while let request = await session.nextRequest() {
         group.addTask { await self.answer(request) }
       }
       changesContinuation.finish()
+      actionsContinuation.finish()
       group.cancelAll()
     }
   }
@@ -90,9 +100,9 @@ public actor DesktopSession: Service {
     }
   }
 
-  private func take(_ answer: NoticeAnswer) async {
+  private func take(_ answer: NoticeAnswer) {
     switch answer {
-    case .chosen(let action): await perform(action)
+    case .chosen(let action): actionsContinuation.yield(action)
     case .closed(let subject): handle(.closed(subject))
     case .gone: handle(.desktopGone)
     case .there: handle(.desktopThere)
@@ -136,6 +146,26 @@ public actor DesktopSession: Service {
   }
 
   // MARK: actions
+
+  /// Carries out what was chosen, beside the answers that come meanwhile: an agent may ask for a password. The same action is under way
+  /// once, however often it is chosen.
+  private func performActions() async {
+    await withDiscardingTaskGroup { group in
+      for await action in actions {
+        guard actionsUnderWay.count < Self.maximumActions, actionsUnderWay.insert(action).inserted else {
+          log.info("an action is not carried out, since it or too many others are under way")
+          continue
+        }
+        group.addTask { await self.performToItsEnd(action) }
+      }
+      group.cancelAll()
+    }
+  }
+
+  private func performToItsEnd(_ action: Notice.Action) async {
+    await perform(action)
+    actionsUnderWay.remove(action)
+  }
 
   private func perform(_ action: Notice.Action) async {
     switch action {

@@ -8,17 +8,32 @@ actor NotificationServer: NoticeServer {
   /// The identifier of the program's `.desktop` file and of its icon.
   static let application = "com.pullbox.Desktop"
 
+  /// Signals that wait for the desktop's answer, and replacements that wait for a signal, at most so many of each.
+  private static let bound = 256
+  private static let answers: Set<String> = ["ActionInvoked", "NotificationClosed"]
+
+  /// A notice that the desktop has numbered, and the place of that word among its signals.
+  private struct Numbered {
+    var notice: Notice
+    var number: UInt32
+    var place: UInt64
+  }
+
   private let bus: BusConnection
   private let words: NoticeWords
-  private var numbers: [Notice.Subject: UInt32] = [:]
-  /// Signals about notices whose numbers are not known yet, at most so many.
-  private static let maximumEarly = 32
-  private static let answers: Set<String> = ["ActionInvoked", "NotificationClosed"]
-  private var early: [BusSignal] = []
-  /// The subjects whose notices the desktop has been given and has not numbered.
-  private var showing: Set<Notice.Subject> = []
   private var take: @Sendable (NoticeAnswer) async -> Void = { _ in }
+  /// The numbers of the notices that stand there last.
+  private var numbers: [Notice.Subject: UInt32] = [:]
+  /// The notices that stood there when the desktop sent the signal that was read last.
   private var shown: [UInt32: Notice] = [:]
+  /// Those that came since, in order: a number may be that of the notice before until then.
+  private var later: [Numbered] = []
+  /// How many notices the desktop has been given and has not numbered.
+  private var unnumbered = 0
+  /// Signals that came meanwhile: which notice they are about is not known yet.
+  private var early: [BusSignal] = []
+  /// Grows with each desktop that goes.
+  private var desktop = 0
   private var readsMarkup = false
 
   init(on bus: BusConnection, words: NoticeWords) {
@@ -37,32 +52,39 @@ actor NotificationServer: NoticeServer {
         await take(.there)
       case .vanished:
         // Another one numbers anew.
-        (numbers, shown, early) = ([:], [:], [])
+        desktop += 1
+        (numbers, shown, later, early) = ([:], [:], [], [])
         await take(.gone)
       case .signal(let signal):
-        guard Self.answers.contains(signal.member), let number = Self.number(in: signal) else { continue }
-        if shown[number] != nil {
-          if let answer = answer(signal, to: number) { await take(answer) }
-        } else if !showing.isEmpty, early.count < Self.maximumEarly {
-          early.append(signal)
-        }
+        guard Self.answers.contains(signal.member) else { continue }
+        // Behind those that wait, so that they stay in order.
+        if early.count < Self.bound { early.append(signal) }
+        await takeEarly()
       case .missed, .refused: continue
       }
     }
   }
 
-  private static func number(in signal: BusSignal) -> UInt32? {
-    signal.arguments.first?.number.flatMap(UInt32.init(exactly:))
+  /// Takes up what was told, once the desktop has numbered all that it was given.
+  private func takeEarly() async {
+    while unnumbered == 0, !early.isEmpty {
+      if let answer = answer(early.removeFirst()) { await take(answer) }
+    }
   }
 
-  /// Nil for a notice that is not shown, and for what is no answer.
-  private func answer(_ signal: BusSignal, to number: UInt32) -> NoticeAnswer? {
-    guard let notice = shown[number] else { return nil }
+  /// Nil for a notice of others, for the end of one that was replaced, and for what is no answer.
+  private func answer(_ signal: BusSignal) -> NoticeAnswer? {
+    while let next = later.first, next.place < signal.place { stand(later.removeFirst()) }
+    guard let number = signal.arguments.first?.number.flatMap(UInt32.init(exactly:)),
+      let notice = shown[number]
+    else { return nil }
     switch signal.member {
     case "NotificationClosed":
-      forget(number)
-      // Its end is not that of the one that is on its way in its place.
-      return showing.contains(notice.subject) ? nil : .closed(notice.subject)
+      shown[number] = nil
+      guard numbers[notice.subject] == number, !later.contains(where: { $0.notice.subject == notice.subject })
+      else { return nil }
+      numbers[notice.subject] = nil
+      return .closed(notice.subject)
     case "ActionInvoked":
       guard signal.arguments.count == 2 else { return nil }
       return signal.arguments[1].text.flatMap { notice.action(byKey: $0) }.map { .chosen($0) }
@@ -70,19 +92,9 @@ actor NotificationServer: NoticeServer {
     }
   }
 
-  /// Takes up what was told of a notice before its number was known here.
-  private func takeEarly(of number: UInt32) async {
-    let told = early.filter { Self.number(in: $0) == number }
-    early.removeAll { Self.number(in: $0) == number }
-    if showing.isEmpty { early = [] }
-    for signal in told {
-      if let answer = answer(signal, to: number) { await take(answer) }
-    }
-  }
-
-  private func forget(_ number: UInt32) {
-    guard let notice = shown.removeValue(forKey: number) else { return }
-    if numbers[notice.subject] == number { numbers[notice.subject] = nil }
+  private func stand(_ new: Numbered) {
+    shown = shown.filter { $0.value.subject != new.notice.subject }
+    shown[new.number] = new.notice
   }
 
   private func readCapabilities() async {
@@ -110,29 +122,34 @@ actor NotificationServer: NoticeServer {
         .string(notice.summary), .string(body), .strings(actions), .properties(hints),
         .int32(notice.isQuestion ? 0 : -1),
       ])
-    showing.insert(notice.subject)
-    let answer: [BusValue]
+    let desktop = desktop
+    unnumbered += 1
+    let result: Result<BusResult, BusError>
     do throws(BusError) {
-      answer = try await bus.call(call)
+      result = .success(try await bus.result(of: call))
     } catch {
-      showing.remove(notice.subject)
-      if showing.isEmpty { early = [] }
-      throw error
+      result = .failure(error)
     }
-    showing.remove(notice.subject)
-    guard case .uint32(let number)? = answer.first else {
+    unnumbered -= 1
+    // What one that has gone was given is gone with it.
+    if desktop == self.desktop, case .success(let answer) = result,
+      case .uint32(let number)? = answer.values.first
+    {
+      numbers[notice.subject] = number
+      if later.count == Self.bound { stand(later.removeFirst()) }
+      later.append(Numbered(notice: notice, number: number, place: answer.place))
+    }
+    await takeEarly()
+    guard case .uint32? = try result.get().values.first else {
       throw BusError(.malformed, "the desktop gave a notice no number")
     }
-    if let old = numbers[notice.subject] { shown[old] = nil }
-    numbers[notice.subject] = number
-    shown[number] = notice
-    await takeEarly(of: number)
   }
 
   /// Closes the notice of the subject, if it is there.
   func close(_ subject: Notice.Subject) async {
-    guard let number = numbers[subject] else { return }
-    forget(number)
+    guard let number = numbers.removeValue(forKey: subject) else { return }
+    later.removeAll { $0.notice.subject == subject }
+    shown = shown.filter { $0.value.subject != subject }
     let call = BusMethodCall(
       "CloseNotification", of: Self.interface, at: Self.path, destination: Self.name,
       arguments: [.uint32(number)])
