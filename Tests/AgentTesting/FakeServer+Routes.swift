@@ -22,8 +22,17 @@ extension FakeServer {
       // Until the peer gives up, which cancels this.
       if self.state.current.isStoreDeaf { try await Task.sleep(for: .seconds(600)) }
       self.change { $0.queueDevice = request.queryValue("device") }
+      if let known = request.queryValue("known") {
+        self.change { $0.queueWaits += 1 }
+        // Until the peer gives up, which cancels this.
+        while self.state.current.queueTags.areAwaited, self.tag(of: self.page(of: request)) == known {
+          try await Task.sleep(for: .milliseconds(10))
+        }
+      }
+      let page = self.page(of: request)
       let answer = TransactionsResponse(
-        transactions: self.page(of: request), revision: self.state.current.accountRevision)
+        transactions: page, revision: self.state.current.accountRevision,
+        tag: self.state.current.queueTags.areTold ? self.tag(of: page) : nil)
       while self.state.current.isQueueHeld { await Task.yield() }
       return try .json(answer)
     }
@@ -327,6 +336,10 @@ extension FakeServer {
     return FeedResponse(
       entries: Array(told.dropFirst(isNew ? 0 : after ?? 0)), cursor: "\(told.count)", isWhole: isNew,
       feed: reference)
+  }
+
+  private func tag(of page: [StoreTransaction]) -> String {
+    page.map { "\($0.id.description)-\($0.state.rawValue)" }.joined(separator: ".") + "."
   }
 
   /// The unfinished transactions by identifier, as the store's contract has it.

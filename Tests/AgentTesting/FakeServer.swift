@@ -139,6 +139,10 @@ package final class FakeServer: Sendable {
     package var queueDevice: String?
     /// The revision of the account's purchases, on whatever device.
     package var accountRevision: Int64?
+    /// Whether the store's answers have tags, and whether questions that give them back wait.
+    package var queueTags: (areTold: Bool, areAwaited: Bool) = (false, false)
+    /// Questions that gave a tag back.
+    package var queueWaits = 0
     /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
     package var previous: PreviousContent?
     package var publisherKeys: [PublisherKeyIdentifier]?

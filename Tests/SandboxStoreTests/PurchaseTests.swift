@@ -42,6 +42,45 @@ struct PurchaseTests {
     #expect(try await store.finish(bought).finishedDate == finished.finishedDate, "finishing is idempotent")
   }
 
+  @Test(
+    "a question that waits is answered as soon as the queue is another one, and with the same when its time is over or the store ends"
+  )
+  func waiting() async throws {
+    let token = try await store.openAccount()
+    let path = "/store/v1/transactions?unfinished=true"
+    func ask(_ query: String = "") async throws -> TransactionsResponse {
+      try await store.get(path + query, token: token, as: TransactionsResponse.self)
+    }
+    let empty = try #require(try await ask().tag)
+    #expect(try await ask().tag == empty)
+    #expect(try await ask("&known=\(empty)").tag == empty)
+    #expect(try await ask("&known=another&wait=50").tag == empty)
+    async let other = ask("&known=\(empty)&wait=50")
+    await store.timer.waitForSleepers()
+    let bought = try await store.buy(StoreHarness.issue, token: token)
+    store.timer.advance(by: PaymentStore.lookInterval)
+    let full = try await other
+    #expect(full.transactions.map(\.id) == [bought.id])
+    let tag = try #require(full.tag)
+    #expect(tag != empty)
+    async let same = ask("&known=\(tag)&wait=1")
+    await store.timer.waitForSleepers()
+    store.timer.advance(by: .seconds(1))
+    #expect(try await same.tag == tag)
+    async let finished = ask("&known=\(tag)&wait=50")
+    await store.timer.waitForSleepers()
+    _ = try await store.finish(bought)
+    store.timer.advance(by: PaymentStore.lookInterval)
+    #expect(try await finished.transactions.isEmpty)
+    for wait in ["51", "-1", "x"] {
+      #expect(
+        try await store.refusal(.get, "\(path)&known=\(tag)&wait=\(wait)", token: token) == .requestMalformed)
+    }
+    let last = try #require(try await ask().tag)
+    store.store.questions.end()
+    #expect(try await ask("&known=\(last)&wait=50").tag == last)
+  }
+
   @Test("an account sees its own transactions only, and a stranger none")
   func isolation() async throws {
     let first = try await store.openAccount()

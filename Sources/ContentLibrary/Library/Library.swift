@@ -152,6 +152,13 @@ package final class Library: Sendable {
     }
   }
 
+  /// Has the kernel tell when the library may have gone, as long as the watch lives; nil where there is none now, or the kernel tells
+  /// nothing. Blocks.
+  package func watchDisappearance(_ tell: @escaping @Sendable () -> Void) -> DisappearanceWatch? {
+    try? DisappearanceWatch(
+      of: [(paths.library, [".pullbox"]), ("\(paths.library)/.pullbox", ["volume", "lock"])], tell)
+  }
+
   /// A library other than the one that the records name is offline. A directory without a marker becomes the
   /// library only where the records never had one: an operator asked for it, or what the records list may lie
   /// there.

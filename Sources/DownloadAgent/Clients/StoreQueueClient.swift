@@ -16,12 +16,16 @@ struct StoreQueueClient: Sendable {
     var isComplete = false
     /// ``TransactionsResponse/revision``
     var revision: Int64?
+    /// ``TransactionsResponse/tag``, where all of it came in one page.
+    var tag: String?
   }
 
   /// Transactions of one page, which a store gives where it has so many; a shorter page is the last one.
   static let pageLength = 1000
   /// Pages of one answer that are asked for.
   static let maximumPages = 100
+  /// The longest wait for a change of the queue: less than proxies leave a connection without bytes.
+  static let longestWait: Duration = .seconds(50)
 
   /// The client with the account's token.
   private let api: APIClient
@@ -81,6 +85,7 @@ struct StoreQueueClient: Sendable {
       let answer = try await page(after: queue.transactions.last?.id)
       let page = answer.transactions
       queue.revision = answer.revision
+      queue.tag = queue.transactions.isEmpty ? answer.tag : nil
       let new = page.filter { known.insert($0.id).inserted }
       queue.transactions += new
       if page.count < pageLength {
@@ -91,6 +96,21 @@ struct StoreQueueClient: Sendable {
       if new.isEmpty { break }
     }
     return queue
+  }
+
+  /// Waits at the store until the queue has another tag than that, but no longer than ``longestWait``. Returns the tag that it has then;
+  /// nil of a store that does not wait.
+  func tag(otherThan tag: String) async throws(APICallError) -> String? {
+    var api = api
+    // The store answers in time; what lies between is given some of its own.
+    api.timeout = Self.longestWait + .seconds(20)
+    let query =
+      queue + [
+        ("limit", "\(pageLength)"), ("known", tag), ("wait", "\(Self.longestWait.components.seconds)"),
+      ]
+    return try await monitor.observe("GET /store/v1/transactions") { [api] () async throws(APICallError) in
+      try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)
+    }.tag
   }
 
   /// The query for unfinished transactions of this device and of no device. Another device's purchases are delivered by

@@ -6,6 +6,26 @@ import PullboxAPI
 import ServiceRuntime
 
 extension DownloadManager {
+  /// The facts that the next look at the library rests on.
+  struct LibraryNeeds: Hashable, Sendable {
+    /// Whether something waits for the library or for room.
+    var isWaited = false
+    /// Whether bytes may be moving.
+    var isTransferring = false
+  }
+
+  /// Takes in a look at the library, and looks whether the clock was set: one call, since each wakes this manager's thread up.
+  ///
+  /// - Parameters:
+  ///   - isOnline: whether the library is there, where that is another thing than before; nil where nothing has changed.
+  ///   - jobs: those for which there is room.
+  func noteLook(change isOnline: Bool?, room jobs: [ContentJobIdentifier]) -> LibraryNeeds {
+    if let isOnline { libraryChanged(isOnline: isOnline) }
+    roomAppeared(for: jobs)
+    lookAtClock()
+    return LibraryNeeds(isWaited: waitsForLibrary, isTransferring: isTransferring)
+  }
+
   /// While the library is not there, jobs are held, and nothing of it is kept open; what waited for it goes on
   /// once it is. Called by ``LibraryWatch`` at each change, and at its first look.
   func libraryChanged(isOnline: Bool) {

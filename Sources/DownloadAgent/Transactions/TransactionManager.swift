@@ -80,6 +80,14 @@ actor TransactionManager {
   /// receipt is another one.
   nonisolated let receiptChanged = AsyncSignal()
   private var receiptRevision: Int64?
+  /// The queue's tag at the last answer, all of which was taken up; nil where the store tells none.
+  private var queueTag: String?
+  /// Signalled when ``queueTag`` is to be waited behind.
+  private let tagChanged = AsyncSignal()
+  /// Between two questions by the clock while the store is to tell of a change.
+  private static let awaitedInterval: Duration = .seconds(600)
+  /// A store that answers the same sooner does not wait.
+  private static let shortestWait: Duration = .seconds(5)
   /// The store's queue was asked once, or wants not to be asked yet: a receipt that is read from then on holds what the queue told of.
   nonisolated let hasLooked = Event()
   /// Whether a receipt was shown, or is being shown, in this process.
@@ -145,6 +153,7 @@ actor TransactionManager {
     }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.watchQueue() }
+      group.addTask { await self.awaitChanges() }
       group.addTask { await self.watchServer() }
       group.addTask { await self.watchDownloads() }
     }
@@ -238,6 +247,38 @@ actor TransactionManager {
     }
   }
 
+  /// Has the store tell when its queue is another one, where it can: the queue is asked then, and by the clock only now and then. Where
+  /// that fails, it is asked by the clock until an answer comes.
+  private func awaitChanges() async {
+    while !Task.isCancelled {
+      await tagChanged.wait(atMost: nil, clock: clock)
+      while let known = queueTag, !Task.isCancelled {
+        do {
+          let asked = clock.now()
+          let tag = try await store.tag(otherThan: known)
+          if tag == known, clock.now() - asked < Self.shortestWait {
+            askByTheClock(because: "it does not wait")
+          } else if tag != queueTag {
+            // Unless an answer that was asked for meanwhile has told the same.
+            queueTag = nil
+            pollSoon()
+          }
+        } catch {
+          if Task.isCancelled { return }
+          askByTheClock(because: "\(error)")
+        }
+      }
+    }
+  }
+
+  /// Until the next answer of the store.
+  private func askByTheClock(because reason: String) {
+    log.debug("the store tells no change of its queue", ["reason": LogValue(reason)])
+    queueTag = nil
+    nextPoll = min(nextPoll, max(pollNotBefore, clock.now() + pollInterval))
+    pollWakeUp.signal()
+  }
+
   /// The loop of questions to the server: a turn at each signal.
   func watchServer() async {
     while !Task.isCancelled {
@@ -292,6 +333,7 @@ actor TransactionManager {
     let known = Set(runner.entries.keys)
     recentEnds = recentEnds.filter { $0.value >= asked }
     var notBefore: Duration?
+    queueTag = nil
     do {
       // A long queue comes in many answers.
       let queue = try await store.unfinishedTransactions { [queueLoop] in queueLoop.turnBegan() }
@@ -325,6 +367,7 @@ actor TransactionManager {
       } else {
         log.warning("the store's queue has no end", ["transactions": "\(queue.transactions.count)"])
       }
+      queueTag = queue.tag
     } catch {
       pollFailures += 1
       let failure = StepFailure(error, from: .store)
@@ -337,6 +380,10 @@ actor TransactionManager {
     var delay = pollInterval * Double.random(in: 0.9...1.1, using: &generator)
     if pollFailures > 0 {
       delay = max(delay, retryPolicy.delay(failures: pollFailures, notBefore: notBefore, using: &generator))
+    }
+    if queueTag != nil {
+      delay = max(delay, Self.awaitedInterval)
+      tagChanged.signal()
     }
     nextPoll = clock.now() + delay
     if notBefore != nil { pollNotBefore = nextPoll }

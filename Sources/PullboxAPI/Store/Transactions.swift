@@ -126,11 +126,15 @@ public struct TransactionsResponse: Codable, Sendable {
   /// Another number whenever something was sold to the account, renewed or taken back, on whatever device: then its receipt is
   /// another one. Nil while nothing was sold to it.
   public var revision: Int64?
+  /// Another text whenever the answer to the same question is another one. A question that gives it back (`known`) with a time (`wait`) is
+  /// answered as soon as the answer is another one. Absent of a store that does not wait.
+  public var tag: String?
 
   /// Creates the document from its members.
-  public init(transactions: [StoreTransaction], revision: Int64? = nil) {
+  public init(transactions: [StoreTransaction], revision: Int64? = nil, tag: String? = nil) {
     self.transactions = transactions
     self.revision = revision
+    self.tag = tag
   }
 }
 

@@ -103,12 +103,16 @@ struct StoreRoutes: Sendable {
     routes.on(.get, "/store/v1/transactions") { [store] request, _ in
       let account = try await store.customer(of: request)
       let most = store.limits.transactionsPerPage
-      let transactions = try await store.transactions(
-        of: account, device: try request.device("device"), inQueue: try request.flag("unfinished"),
+      let question = TransactionQuestion(
+        device: try request.device("device"), isOfQueue: try request.flag("unfinished"),
         after: try request.transaction("after"),
         limit: try request.number("limit", in: 1...most, default: most))
-      return try await .json(
-        TransactionsResponse(transactions: transactions, revision: store.revision(of: account)))
+      let wait = try request.number("wait", in: 0...TransactionQuestion.longestWait, default: 0)
+      guard let known = request.queryValue("known") else {
+        return try .json(try await store.answer(to: question, of: account))
+      }
+      return try .json(
+        try await store.answer(to: question, of: account, otherThan: known, within: .seconds(wait)))
     }
     routes.on(.get, "/store/v1/receipt") { [store] request, _ in
       let account = try await store.customer(of: request)

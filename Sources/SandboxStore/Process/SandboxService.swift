@@ -180,6 +180,7 @@ final class RunningStore: Sendable {
 
   /// Answers what was asked before, then closes everything. The directory is free once this object is gone.
   func close() async {
+    store.questions.end()
     await server.drain()
     client.shutDown()
     await BlockingPool.shared.run { [database] in database.close() }

@@ -1,10 +1,65 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import PullboxAPI
 import SandboxRecords
+import Synchronization
+
+/// A question about an account's transactions.
+struct TransactionQuestion: Hashable, Sendable {
+  /// The device that asks: what it bought is answered, and what belongs to none; nil for all.
+  var device: DeviceIdentifier?
+  /// Whether only those are wanted that are neither finished nor failed.
+  var isOfQueue = false
+  /// The last of the page before; nil for the first page.
+  var after: TransactionIdentifier?
+  /// The length of a page.
+  var limit: Int
+
+  /// Seconds that its answer waits at most to be another one: less than proxies leave a connection without bytes.
+  static let longestWait = 50
+}
+
+/// Whether questions that wait are to be answered at once, because the store ends.
+final class WaitingQuestions: Sendable {
+  private let state = Atomic(false)
+
+  /// Whether they are.
+  var isOver: Bool { state.load(ordering: .relaxed) }
+
+  /// From now on they are; it takes ``PaymentStore/lookInterval`` at most.
+  func end() { state.store(true, ordering: .relaxed) }
+}
 
 extension PaymentStore {
+  /// Between two looks of a question that waits. Renewals and all that other requests do are seen in this way, without a mark at each.
+  static let lookInterval: Duration = .seconds(1)
+
+  /// A page of an account's transactions, with its tag.
+  func answer(to question: TransactionQuestion, of account: Account) async throws -> TransactionsResponse {
+    let transactions = try await transactions(
+      of: account, device: question.device, inQueue: question.isOfQueue, after: question.after,
+      limit: question.limit)
+    var answer = TransactionsResponse(transactions: transactions, revision: try await revision(of: account))
+    answer.tag = String(SHA256Digest.of(try APIJSON.encode(answer)).hexadecimal.prefix(32))
+    return answer
+  }
+
+  /// The same as soon as it has another tag than that, and at the latest after the time. Throws `CancellationError` where the client
+  /// goes.
+  func answer(
+    to question: TransactionQuestion, of account: Account, otherThan tag: String, within time: Duration
+  ) async throws -> TransactionsResponse {
+    let end = timer.now() + time
+    while true {
+      let answer = try await answer(to: question, of: account)
+      let rest = end - timer.now()
+      guard answer.tag == tag, rest > .zero, !questions.isOver else { return answer }
+      try await timer.sleep(for: min(Self.lookInterval, rest))
+    }
+  }
+
   /// An account's transactions, the oldest first, from the first after `after`; with a device, what it bought and what
   /// belongs to none.
   ///

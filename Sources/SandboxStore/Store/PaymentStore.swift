@@ -35,6 +35,7 @@ struct PaymentStore: Sendable {
   /// In memory alone: after a restart no purchase is under way.
   let underWay = PurchasesUnderWay()
   let faults = FaultSwitch()
+  let questions = WaitingQuestions()
   /// Measures pauses and the latency of faults. It has no part in dates.
   let timer: any MonotonicClock
   /// The environment that the store's transactions and receipts name.

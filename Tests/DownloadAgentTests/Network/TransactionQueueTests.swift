@@ -100,6 +100,41 @@ import Testing
     #expect(server.state.current.reports.count == 2)
   }
 
+  @Test("a store that tells of changes is asked at a change and not by the clock") func changes() async throws
+  {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.queueTags = (true, true) }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(
+        server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
+      ) { agent in
+        while server.state.current.queueWaits == 0 { await Task.yield() }
+        try server.queuePurchase(transaction: "2000000000000001")
+        try await agent.finished(["2000000000000001"])
+      }
+    }
+  }
+
+  @Test("a store that gives tags and does not wait is asked by the clock, and as often for a change")
+  func hastyStore() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.queueTags = (true, false) }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        while server.state.current.queueWaits < 5 { await Task.yield() }
+        try server.queuePurchase(transaction: "2000000000000001")
+        try await agent.finished(["2000000000000001"])
+      }
+    }
+    let state = server.state.current
+    let asked = state.asked.count { $0 == "GET /store/v1/transactions" }
+    #expect(state.queueWaits * 2 <= asked + 1)
+  }
+
   private func store(_ url: String) throws -> StoreQueueClient {
     StoreQueueClient(
       api: APIClient(baseURL: url, client: try HTTPClient()),

@@ -200,7 +200,8 @@ extension WireSample {
     WireSample(StoreTransaction.self, storeTransaction, minimal: queued),
     WireSample(TransactionResponse.self, #"{"transaction": \#(storeTransaction)}"#),
     WireSample(
-      TransactionsResponse.self, #"{"revision": 7, "transactions": [\#(queued), \#(storeTransaction)]}"#,
+      TransactionsResponse.self,
+      #"{"revision": 7, "tag": "5e6f", "transactions": [\#(queued), \#(storeTransaction)]}"#,
       minimal: #"{"transactions": []}"#),
   ]
 
