@@ -14,15 +14,16 @@ package struct MachineSources: Sendable {
   /// None but those of `heard` are asked, and no connection to a bus is made for others. Opens the bus's library, which blocks.
   package init(heard: Set<ConditionSourceName>, clock: any MonotonicClock, log: Log) {
     var sources: [any ConditionSource] = []
-    let onBus = heard.intersection([.networkManager, .upower, .powerProfiles, .login])
+    let onBus = heard.intersection([.networkManager, .networkd, .upower, .powerProfiles, .login])
     var system: BusConnection?
     if !onBus.isEmpty {
       do throws(BusError) {
         let bus = try BusConnection.open(.system)
         system = bus
         sources += [
-          NetworkManagerSource(bus: bus, clock: clock), UPowerSource(bus: bus, clock: clock),
-          PowerProfilesSource(bus: bus, clock: clock), LoginSource(bus: bus, clock: clock, log: log),
+          NetworkManagerSource(bus: bus, clock: clock), NetworkdSource(bus: bus, clock: clock),
+          UPowerSource(bus: bus, clock: clock), PowerProfilesSource(bus: bus, clock: clock),
+          LoginSource(bus: bus, clock: clock, log: log),
         ]
       } catch {
         sources += onBus.map { AbsentSource(name: $0, reason: error.message) }

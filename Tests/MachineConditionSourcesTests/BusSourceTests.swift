@@ -29,10 +29,13 @@ struct BusSourceTests {
       (self.template, self.name) = (template, name)
     }
 
-    /// Returns once the service is on the bus.
+    /// Returns once the service is on the bus. dbusmock has no template of networkd's: it is put together.
     func start() async throws {
-      let launched = try #require(
-        try daemon.launch("python3", ["-m", "dbusmock", "--system", "--template", template]))
+      let what =
+        template.isEmpty
+        ? [name.description, NetworkdSource.path.description, NetworkdSource.interface.description]
+        : ["--template", template]
+      let launched = try #require(try daemon.launch("python3", ["-m", "dbusmock", "--system"] + what))
       process.withLock { $0 = launched.process }
       for await news in bus.subscribe(BusMatch(sender: name, .none)) {
         if case .appeared = news { return }
@@ -125,6 +128,32 @@ struct BusSourceTests {
       try await words.first { $0.way == NetworkWay.none }
       try await mock.set(interface, ["Metered": .string("many")], at: path)
       try await words.first { $0.isMetered == nil }
+    }
+  }
+
+  @Test("systemd-networkd tells by its signals whether there is a way, and not what it does not know")
+  func networkd() async throws {
+    let mock = try Mock("", NetworkdSource.service)
+    let (path, interface) = (NetworkdSource.path, NetworkdSource.interface)
+    let source = NetworkdSource(bus: mock.bus, clock: SystemMonotonicClock())
+    try await with(mock, source) { words in
+      try await mock.start()
+      try await words.first { $0.way == nil }
+      for (name, value) in [("OperationalState", "routable"), ("OnlineState", "online")] {
+        try await mock.mock(
+          "AddProperty", [.string(interface.description), .string(name), .variant(.string(value))], at: path)
+      }
+      try await mock.set(interface, ["OperationalState": .string("routable")], at: path)
+      try await words.first { $0.way == .open && $0.isMetered == nil }
+      for (operational, online, way) in [
+        ("no-carrier", "offline", NetworkWay.none), ("degraded", "offline", .open),
+        ("carrier", "partial", NetworkWay.none), ("carrier", "online", .open), ("off", "", NetworkWay.none),
+        ("routable", "offline", .open), ("somehow", "offline", nil),
+      ] {
+        try await mock.set(
+          interface, ["OperationalState": .string(operational), "OnlineState": .string(online)], at: path)
+        try await words.first { $0.way == way }
+      }
     }
   }
 

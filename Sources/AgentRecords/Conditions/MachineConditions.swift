@@ -5,6 +5,7 @@ package enum ConditionSourceName: String, CaseIterable, Hashable, Sendable {
   case networkManager = "NetworkManager"
   /// `org.freedesktop.portal.NetworkMonitor`, in a sandbox.
   case networkMonitor = "NetworkMonitor"
+  case networkd = "systemd-networkd"
   /// The kernel's own word about links, addresses and routes.
   case netlink = "rtnetlink"
   case upower = "UPower"
