@@ -223,13 +223,16 @@ class AgentClient:
 
     async def restore(
         self, products: Collection[str] | None = None, *, order: str | None = None, limit: int | None = None,
-        session: str | None = None,
+        session: str | None = None, ignore: Iterable[str] | None = None,
     ) -> list[str]:
         """Fetches what is owned, wanted and not in the library, and returns those products. ``order`` is ``newest`` or ``smallest``.
+        ``ignore`` are conditions of the machine that the downloads pass, also those of wanted products that are under way already.
 
         Raises ``purchase-required`` where one of ``products`` is not owned; nothing is fetched then.
         """
-        body = coding.write({"products": None if products is None else list(products), "order": order, "limit": limit, "session": session})
+        body = coding.write({
+            "products": None if products is None else list(products), "order": order, "limit": limit, "session": session,
+            "ignore": None if ignore is None else list(ignore)})
         return list((await self._call(_Restored, "POST", "/v1/restore", body)).products)
 
     async def restore_plan(self) -> list[EntitledProduct]:

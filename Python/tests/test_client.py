@@ -71,6 +71,9 @@ class CallTests(FakeAgentTestCase):
         self.assertEqual(self.last_body(), {"ignore": ["metered"]})
         await self.agent.buy("a", ignore=("on-battery",))
         self.assertEqual(self.last_body(), {"product": "a", "ignore": ["on-battery"]})
+        self.answers.append(answer(202, {"products": []}))
+        await self.agent.restore(["a"], ignore=("metered",))
+        self.assertEqual(self.last_body(), {"products": ["a"], "ignore": ["metered"]})
 
     async def test_a_lease_has_its_item_and_ends_with_its_connection(self) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"

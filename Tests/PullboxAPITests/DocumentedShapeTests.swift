@@ -74,7 +74,8 @@ struct DocumentedShapeTests {
     Shape(page: "agent.md", text: "{product,kind,terms?,start?}", type: "CodePreview"),
     Shape(page: "agent.md", text: "{payment,period,payments,price?}", type: "CodeTerms"),
     Shape(page: "agent.md", text: "{autoRenew?, product?, acceptPrice?}", type: "SubscriptionChange"),
-    Shape(page: "agent.md", text: "{products?, order?, limit?, session?}", type: "AgentRestoreRequest"),
+    Shape(
+      page: "agent.md", text: "{products?, order?, limit?, session?, ignore?}", type: "AgentRestoreRequest"),
     Shape(page: "agent.md", text: "{downloads:[…],next?}", type: "DownloadsResponse"),
     Shape(page: "agent.md", text: "{needed, free, reserve, removable, quota?}", type: "SpaceShortage"),
     Shape(

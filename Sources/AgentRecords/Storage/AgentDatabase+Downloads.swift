@@ -28,11 +28,12 @@ extension AgentDatabase {
   /// - Parameter section: the part of the content that it brings; nil for what is required.
   package func createDownload(
     for transaction: TransactionIdentifier, product: ProductIdentifier, section: SectionTag? = nil,
-    session: SessionName? = nil, now: Timestamp
+    session: SessionName? = nil, ignored: [IgnoredCondition] = [], now: Timestamp
   ) throws -> DownloadRecord {
     try database.writeBlocking(locking: [.everything]) { connection in
       try Self.insert(
-        product, section: section, for: transaction, session: session, ignored: [], now: now, in: connection)
+        product, section: section, for: transaction, session: session, ignored: ignored, now: now,
+        in: connection)
     }
   }
 

@@ -266,7 +266,7 @@ extension AgentBus {
       }
       request.answer.reply([.path(path)])
     case "Restore":
-      let started = try await control.restore(try restoration(arguments))
+      let started = try await control.restore(try restoration(arguments), by: credentials?.user)
       request.answer.reply([.strings(started.map(\.description))])
     case "Inhibit":
       let cookie = try inhibit(for: request.sender)
@@ -326,7 +326,7 @@ extension AgentBus {
   }
 
   private func purchase(_ arguments: [BusValue]) throws -> AgentPurchaseRequest {
-    let options = try options(arguments[1], only: ["quantity", "shown", "session"])
+    let options = try options(arguments[1], only: ["quantity", "shown", "session", "ignore"])
     var purchase = AgentPurchaseRequest(product: try product(arguments[0].text ?? ""))
     purchase.quantity = options["quantity"]?.number
     if let text = options["shown"]?.text {
@@ -334,11 +334,12 @@ extension AgentBus {
       purchase.shown = shown
     }
     purchase.session = try session(options)
+    purchase.ignore = try ignored(options)
     return purchase
   }
 
   private func restoration(_ arguments: [BusValue]) throws -> AgentRestoreRequest {
-    let options = try options(arguments[1], only: ["order", "limit", "session"])
+    let options = try options(arguments[1], only: ["order", "limit", "session", "ignore"])
     let products = try (arguments[0].elements ?? []).map { try product($0.text ?? "") }
     var wanted = AgentRestoreRequest(products: products.isEmpty ? nil : products)
     if let text = options["order"]?.text {
@@ -352,7 +353,18 @@ extension AgentBus {
       wanted.limit = limit
     }
     wanted.session = try session(options)
+    wanted.ignore = try ignored(options)
     return wanted
+  }
+
+  /// The names of `ignore`; which of them may be ignored is the control interface's to say.
+  private func ignored(_ options: [String: BusValue]) throws -> [MachineConditionName]? {
+    guard let value = options["ignore"] else { return nil }
+    let names = value.elements?.map { $0.text.flatMap(MachineConditionName.init(rawValue:)) }
+    guard let names, !names.contains(nil) else {
+      throw BusRefusal.arguments("ignore has names of conditions")
+    }
+    return names.compactMap(\.self)
   }
 
   private func session(_ options: [String: BusValue]) throws -> SessionName? {

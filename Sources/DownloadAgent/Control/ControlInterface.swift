@@ -135,13 +135,16 @@ struct ControlInterface: Sendable {
     }
     routes.on(.post, "/v1/restore") { request, _ in
       let wanted = try await Self.restoreRequest(request)
-      return try .json(AgentRestoreResponse(products: try await restore(wanted)), status: .accepted)
+      return try .json(
+        AgentRestoreResponse(products: try await restore(wanted, by: request.credentials?.user)),
+        status: .accepted)
     }
   }
 
   /// Begins to fetch what is owned and missing, and answers the products. Throws the problem that stands in the way.
-  func restore(_ wanted: AgentRestoreRequest) async throws -> [ProductIdentifier] {
-    try await transactions.restorePurchases(wanted) { await shop.noteTitles(of: $0) }
+  func restore(_ wanted: AgentRestoreRequest, by user: UInt32?) async throws -> [ProductIdentifier] {
+    try Self.check(ignored: wanted.ignore)
+    return try await transactions.restorePurchases(wanted, by: user) { await shop.noteTitles(of: $0) }
   }
 
   /// Returns the request's body. Without a body, and for each member that is missing, the request is for everything.

@@ -73,9 +73,15 @@ extension DownloadManager {
 
   /// The downloads of the transaction pass these conditions. Throws what the database throws.
   func noteIgnored(_ ignored: [IgnoredCondition], of transaction: TransactionIdentifier) throws {
-    for record in runner.entries.values.map(\.record) where record.transaction == transaction {
-      try runner.update(record.identifier) { $0.ignored = ignored }
-      publish(record.identifier)
+    let records = runner.entries.values.map(\.record).filter { $0.transaction == transaction }
+    try noteIgnored(ignored, of: records.map(\.identifier))
+  }
+
+  /// The downloads pass these conditions from now on. Throws what the database throws.
+  func noteIgnored(_ ignored: [IgnoredCondition], of downloads: [DownloadIdentifier]) throws {
+    for identifier in downloads {
+      try runner.update(identifier) { $0.ignored = ignored }
+      publish(identifier)
     }
     schedule()
   }

@@ -228,20 +228,27 @@ actor DownloadManager {
   ///
   /// - Parameters:
   ///   - section: the part of the content that it brings; nil for the content itself.
+  ///   - ignored: the conditions that it passes, as does one that is under way; empty to leave those as they are.
   ///   - urgency: that of a download that begins.
   func addMissing(
     _ product: ProductIdentifier, section: SectionTag? = nil, for transaction: TransactionIdentifier,
-    session: SessionName? = nil, urgency: DownloadUrgency = .normal
+    session: SessionName? = nil, ignored: [IgnoredCondition] = [], urgency: DownloadUrgency = .normal
   ) throws -> DownloadIdentifier? {
     let known = runner.entries.values.map(\.record).filter { $0.product == product && $0.section == section }
-    guard known.allSatisfy(\.machine.state.isFinal) else { return nil }
+    let underWay = known.filter { !$0.machine.state.isFinal }
+    guard underWay.isEmpty else {
+      if !ignored.isEmpty { try noteIgnored(ignored, of: underWay.map(\.identifier)) }
+      return nil
+    }
     if let failed = known.last(where: { $0.transaction == transaction && $0.machine.state == .failed }) {
       if let session { _ = try change(AgentDownloadChange(session: session), of: failed.identifier) }
+      if !ignored.isEmpty { try noteIgnored(ignored, of: [failed.identifier]) }
       _ = try request(.resumeRequested, of: failed.identifier)
       return failed.identifier
     }
     var record = try database.createDownload(
-      for: transaction, product: product, section: section, session: session, now: steps.clock.now())
+      for: transaction, product: product, section: section, session: session, ignored: ignored,
+      now: steps.clock.now())
     if urgency != record.urgency {
       record.urgency = urgency
       try database.save(record)

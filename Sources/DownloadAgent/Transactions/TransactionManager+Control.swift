@@ -119,8 +119,10 @@ extension TransactionManager {
   /// Starts a download for everything that is owned, wanted and not in the library, and returns those products in the order
   /// that is wanted. Throws the ``Problem`` that stands in the way, and starts nothing then; `purchase-required`, or what the server says
   /// more exactly, for a wanted product that is not owned. `noteTitles` is called before that with those of which no title is known.
+  ///
+  /// - Parameter user: the number of the user who asks, who answers for the conditions that are to be passed.
   func restorePurchases(
-    _ wanted: AgentRestoreRequest = AgentRestoreRequest(),
+    _ wanted: AgentRestoreRequest = AgentRestoreRequest(), by user: UInt32? = nil,
     noteTitles: @Sendable ([ProductIdentifier]) async -> Void = { _ in }
   ) async throws -> [ProductIdentifier] {
     var owned = try await owned()
@@ -137,10 +139,11 @@ extension TransactionManager {
     }
     await noteTitles(
       missing.map(\.product).filter { titles[$0] == nil }.prefix(wanted.limit ?? .max).map { $0 })
+    let ignored = (wanted.ignore ?? []).map { IgnoredCondition(name: $0, by: user) }
     for item in missing where !started.contains(item.product) {
       guard started.count < wanted.limit ?? .max else { break }
       let begun = try await downloads.addMissing(
-        item.product, for: item.transaction, session: wanted.session)
+        item.product, for: item.transaction, session: wanted.session, ignored: ignored)
       if begun != nil {
         started.append(item.product)
       }

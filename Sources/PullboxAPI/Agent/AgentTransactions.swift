@@ -115,15 +115,20 @@ public struct AgentRestoreRequest: Codable, Hashable, Sendable {
   public var limit: Int?
   /// The app whose downloads begin; absent for none.
   public var session: SessionName?
+  /// The conditions of the machine that the downloads pass, of ``MachineConditionName/ignorable``, also those of wanted products that are
+  /// under way already; absent for none.
+  public var ignore: [MachineConditionName]?
 
   /// Creates the request. What is nil is left out of it.
   public init(
-    products: [ProductIdentifier]? = nil, order: Order? = nil, limit: Int? = nil, session: SessionName? = nil
+    products: [ProductIdentifier]? = nil, order: Order? = nil, limit: Int? = nil,
+    session: SessionName? = nil, ignore: [MachineConditionName]? = nil
   ) {
     self.products = products
     self.order = order
     self.limit = limit
     self.session = session
+    self.ignore = ignore
   }
 }
 

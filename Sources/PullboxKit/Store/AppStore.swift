@@ -40,15 +40,18 @@ public enum AppStore {
   /// Fetches what the account owns and this device does not have: of `products`, where they are given, else all. Returns those whose
   /// download begins; ``PaymentQueue/restoreCompletedTransactions(_:)`` tells observers of the end as well. Throws `APICallError`:
   /// `purchase-required` for a product that is not owned, and nothing begins then.
+  ///
+  /// - Parameter conditions: those of the machine that the downloads pass, such as a metered way; nil for none.
   @discardableResult
   public static func sync(
     _ products: Set<ProductIdentifier>? = nil, order: AgentRestoreRequest.Order? = nil,
-    from agent: AgentClient? = nil
+    ignoring conditions: [MachineConditionName]? = nil, from agent: AgentClient? = nil
   ) async throws -> [ProductIdentifier] {
     let names = products.map { $0.sorted { $0.description < $1.description } }
     // To the agent, none is all.
     if let names, names.isEmpty { return [] }
-    return try await (agent ?? Self.agent).restore(AgentRestoreRequest(products: names, order: order))
+    return try await (agent ?? Self.agent).restore(
+      AgentRestoreRequest(products: names, order: order, ignore: conditions))
   }
 }
 

@@ -22,12 +22,13 @@ enum RestoreCommand: Command {
       .flag("plan", environment: .none, help: "Only show what is owned, and what would be downloaded"),
       .value(
         "latest", "N", environment: .none, help: "Only the N issues that appeared last, the newest first"),
-      .waits, .timeout,
+      .waits, .timeout, .ignoredConditions,
     ])
 
   static func run(_ context: CommandContext) async throws {
     let wanted = try context.arguments.operands.map { try CommandContext.product($0) }
     let latest = try context.arguments.integer("latest", in: 1...1_000_000)
+    let ignored = try context.ignoredConditions()
     let agent = try context.agent()
     guard !context.arguments.isSet("plan") else {
       let plan = RestorePlan(
@@ -36,7 +37,8 @@ enum RestoreCommand: Command {
       return try plan.print(on: context.console)
     }
     let request = AgentRestoreRequest(
-      products: wanted.isEmpty ? nil : wanted, order: latest == nil ? nil : .newest, limit: latest)
+      products: wanted.isEmpty ? nil : wanted, order: latest == nil ? nil : .newest, limit: latest,
+      ignore: ignored)
     try await DownloadStart.run(
       request, with: agent, context, whenNothing: "nothing is missing on this device")
   }

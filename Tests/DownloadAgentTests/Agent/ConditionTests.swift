@@ -124,6 +124,43 @@ import Testing
     }
   }
 
+  @Test(
+    "a restore says which conditions its downloads pass, also that of a product that is under way, and no other"
+  )
+  func restore() async throws {
+    let packages = [
+      try FixturePackage.file(length: 1 << 20),
+      try FixturePackage.file(length: 1 << 20, product: "com.example.other", seed: 2),
+    ]
+    let server = FakeServer(packages)
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url, sources: [.networkManager], configure: Self.all) { agent in
+        await Self.metered(agent, true)
+        try server.queuePurchase()
+        try server.queuePurchase("com.example.other", transaction: "2000000000000002")
+        let product = packages[0].manifest.product
+        let waiting = try await agent.firstDownload { $0.product == product && $0.reason == "metered" }
+        _ = try await agent.firstDownload { $0.product != product && $0.reason == "metered" }
+        let sleep = try await harness.ask("POST", "/v1/restore", #"{"ignore":["sleep"]}"#)
+        #expect(sleep.status == 400)
+        let body = #"{"products":["\#(product)"],"ignore":["metered"]}"#
+        #expect(try await harness.ask("POST", "/v1/restore", body).status == 202)
+        let ended = try await agent.firstDownload { $0.id == waiting.id && $0.state == .finished }
+        #expect(ended.ignored == [IgnoredCondition(name: .metered, by: geteuid())])
+        let other = try #require(try await harness.downloads().first { $0.product != product })
+        #expect(other.state == .waiting && other.ignored == nil)
+        // What was removed comes back over the metered way.
+        #expect(try await harness.ask("DELETE", "/v1/library/\(product)").status == 204)
+        #expect(try await harness.ask("POST", "/v1/restore", body).status == 202)
+        let again = try await agent.firstDownload {
+          $0.product == product && $0.id != waiting.id && $0.state == .finished
+        }
+        #expect(again.ignored == [IgnoredCondition(name: .metered, by: geteuid())])
+      }
+    }
+  }
+
   @Test("a metered way that comes and goes at every step costs no byte, none comes twice, and all end")
   func everyStep() async throws {
     let package = try FixturePackage.file(length: 3 << 20)

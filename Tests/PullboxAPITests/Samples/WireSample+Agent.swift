@@ -345,7 +345,7 @@ extension WireSample {
         """),
     WireSample(
       AgentRestoreRequest.self,
-      #"{"limit": 3, "order": "newest", "products": ["com.example.a"], "session": "org.example.Reader"}"#,
+      #"{"ignore": ["metered"], "limit": 3, "order": "newest", "products": ["com.example.a"], "session": "org.example.Reader"}"#,
       minimal: "{}"),
     WireSample(AgentRestoreResponse.self, #"{"products": ["com.example.a", "com.example.b"]}"#),
     WireSample(
