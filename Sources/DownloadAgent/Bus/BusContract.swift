@@ -75,16 +75,17 @@ enum BusContract {
   /// All of them.
   static let all = [agent, download, transaction, libraryItem]
 
-  /// The kind of change that a method asks for; nil for one that only reads.
+  /// The kind of change that a method asks for; nil for one that only reads, and so is as free as the socket's `GET`. A method without a
+  /// line here is of the strictest kind, as a route of the socket is.
   static func action(of method: String) -> ChangeAction? {
     switch method {
-    case "Buy": .buy
+    case "Offer", "Subscriptions": nil
     case "Restore": .restore
     case "Pause", "Resume", "Open", "Inhibit", "Uninhibit": .pause
     case "Cancel": .remove
     case "SetUrgency": .hasten
     case "Pin": .keep
-    default: nil
+    default: .buy
     }
   }
 }

@@ -413,6 +413,59 @@ struct AgentBusTests {
     }
   }
 
+  @Test(
+    "of one whom polkit allows nothing, the socket and the bus both answer what is for sale and subscribed, without a question to polkit, and both ask it before a purchase or a change of a subscription"
+  )
+  func watchingIsFree() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await withBus { daemon in
+      let judge = try JudgeStandIn(on: daemon, allowing: [])
+      try await server.open { url in
+        try await harness.run(server: url, bus: daemon) { agent in
+          try await withThrowingDiscardingTaskGroup { group in
+            group.addTask { await judge.run() }
+            for await state in judge.bus.states() where state.ownsService { break }
+            let client = try await client(on: daemon)
+            // Of this test's own user both rules would allow all: the agent's authority is asked as of another.
+            let credentials = PeerCredentials(process: getpid(), user: 1234, group: 1234)
+            let authority = ChangeAuthority(
+              access: ControlAccess(agentUser: 7), judge: BusAuthority(bus: client, log: Log(level: .error)))
+            for (method, arguments, route) in [
+              ("Offer", [.string(FixturePackage.product), .string("")], "/v1/products"),
+              ("Subscriptions", [], "/v1/subscriptions"),
+            ] as [(String, [BusValue], String)] {
+              #expect(BusContract.action(of: method) == nil)
+              #expect(try await harness.ask("GET", route).status != 403)
+              do throws(BusError) {
+                _ = try await call(client, method, BusContract.agent.name, BusObject.root, arguments)
+              } catch {
+                // Whether there is such a product is the services' to say.
+                #expect(error.name != "org.freedesktop.DBus.Error.AccessDenied")
+              }
+            }
+            #expect(judge.asked.current.isEmpty)
+            for action in [
+              BusContract.action(of: "Buy"), ChangeAction(.post, "/v1/purchases"),
+              ChangeAction(.patch, "/v1/subscriptions/{originalId}"),
+              BusContract.action(of: "AMethodOfTomorrow"),
+            ] {
+              let action = try #require(action)
+              for name in [nil, client.state.uniqueName?.description] {
+                let subject = ChangeSubject(credentials: credentials, busName: name)
+                #expect(await !authority.allows(action, subject))
+              }
+            }
+            let asked = judge.asked.current.map { $0.arguments[1].text }
+            #expect(asked == Array(repeating: "com.pullbox.Agent1.buy", count: 8))
+            judge.bus.close()
+          }
+        }
+      }
+    }
+  }
+
   @Test("a process whose user or start the kernel does not tell is not asked about, and is refused")
   func unknownProcesses() async throws {
     try await withBus { daemon in

@@ -74,9 +74,10 @@ struct BusContractTests {
     let table = try RepositoryFile("docs/bus.md").part("methods")
     for interface in BusContract.all {
       for method in interface.methods {
-        let action = BusContract.action(of: method.name)?.rawValue ?? "-"
+        let action = BusContract.action(of: method.name)?.rawValue ?? "watch"
         let row = table.split(separator: "\n").first { $0.hasPrefix("| `\(interface.name).\(method.name)") }
         #expect(row?.contains("`\(action)`") == true, "\(interface.name).\(method.name)")
+        #expect(row?.contains("`GET /v1/") == (action == "watch"), "\(interface.name).\(method.name)")
       }
     }
   }
