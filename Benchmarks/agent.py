@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+import agent_bus
 import agent_reading
 from measuring import GIGABYTE, memory, peak_memory, processor_time, run, say
 from reporting import Results, Target, row, show
@@ -59,7 +60,7 @@ def package(arguments, product, length=None):
 class Agent:
     """An agent with a state directory and an account of its own, which fetches over `server`."""
 
-    def __init__(self, arguments, services, server=None, **settings):
+    def __init__(self, arguments, services, server=None, wrapper=(), **settings):
         self.arguments, self.services = arguments, services
         self.directory = arguments.work / "agent"
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -71,7 +72,7 @@ class Agent:
         self.socket = self.directory / "agent.sock"
         self.daemon = Daemon(arguments.bin / "pullbox-agent", self.directory, {
             "state": str(self.directory / "state"), "server": server or services.server_url,
-            "store": services.store_url, "accountTokenFile": str(token), "socket": str(self.socket)} | settings)
+            "store": services.store_url, "accountTokenFile": str(token), "socket": str(self.socket)} | settings, wrapper)
 
     def pullbox(self, *words):
         return run(self.arguments.bin / "pullbox", *words, env=os.environ | {"PULLBOX_AGENT_SOCKET": str(self.socket)})
@@ -527,8 +528,21 @@ def row_reading(arguments, services):
     return agent_reading.rows(arguments, services, Agent, package)
 
 
+def row_bus(arguments, services):
+    return agent_bus.bus_rows(arguments, services, Agent, package)
+
+
+def row_beside(arguments, services):
+    return agent_bus.beside_rows(arguments, services, Agent, package)
+
+
+def row_idle(arguments, services):
+    return agent_bus.idle_rows(arguments, services, Agent, package)
+
+
 ROWS = {"file": row_file, "folder": row_folder, "check": row_check, "cuts": row_cuts, "history": row_history,
-        "files": row_files, "hostile": row_hostile, "reading": row_reading}
+        "files": row_files, "hostile": row_hostile, "reading": row_reading,
+        "bus": row_bus, "beside": row_beside, "idle": row_idle}
 
 
 def main():
