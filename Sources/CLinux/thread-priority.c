@@ -32,5 +32,3 @@ void clinux_set_thread_standing(int standing) {
   if (standing < 0 && policy == SCHED_OTHER && can_come_back()) (void)sched_setscheduler(0, SCHED_IDLE, &parameters);
   if (standing >= 0 && policy == SCHED_IDLE) (void)sched_setscheduler(0, SCHED_OTHER, &parameters);
 }
-
-int clinux_thread_io_class(void) { return (int)syscall(SYS_ioprio_get, who_thread, 0) >> class_shift; }

@@ -1,6 +1,6 @@
 package import AgentRecords
 package import CoreTypes
-import MessageBus
+package import MessageBus
 package import ServiceRuntime
 import SystemCalls
 
@@ -12,13 +12,18 @@ package struct MachineSources: Sendable {
   package let inhibitor: PlacingInhibitor?
 
   /// None but those of `heard` are asked, and no connection to a bus is made for others. Opens the bus's library, which blocks.
-  package init(heard: Set<ConditionSourceName>, clock: any MonotonicClock, log: Log) {
+  ///
+  /// - Parameter connections: those that the process has, by the buses.
+  package init(
+    heard: Set<ConditionSourceName>, sharing connections: [BusAddress: BusConnection] = [:],
+    clock: any MonotonicClock, log: Log
+  ) {
     var sources: [any ConditionSource] = []
     let onBus = heard.intersection([.networkManager, .networkd, .upower, .powerProfiles, .login])
     var system: BusConnection?
     if !onBus.isEmpty {
       do throws(BusError) {
-        let bus = try BusConnection.open(.system)
+        let bus = try Self.connection(to: .system, of: connections)
         system = bus
         sources += [
           NetworkManagerSource(bus: bus, clock: clock), NetworkdSource(bus: bus, clock: clock),
@@ -31,7 +36,8 @@ package struct MachineSources: Sendable {
     }
     if heard.contains(.networkMonitor), FlatpakSandbox.isAround {
       do throws(BusError) {
-        sources.append(NetworkMonitorSource(bus: try BusConnection.open(.session), clock: clock))
+        let bus = try Self.connection(to: .session, of: connections)
+        sources.append(NetworkMonitorSource(bus: bus, clock: clock))
       } catch {
         sources.append(AbsentSource(name: .networkMonitor, reason: error.message))
       }
@@ -50,6 +56,13 @@ package struct MachineSources: Sendable {
     all = sources.filter { heard.contains($0.name) }
     inhibitor =
       heard.contains(.login) ? system.map { PlacingInhibitor(bus: $0, clock: clock, log: log) } : nil
+  }
+
+  private static func connection(
+    to address: BusAddress, of known: [BusAddress: BusConnection]
+  ) throws(BusError) -> BusConnection {
+    if let connection = known[address] { return connection }
+    return try BusConnection.open(address)
   }
 
   /// The folder of this process's control group, where it has one of its own (cgroups(7), version 2).

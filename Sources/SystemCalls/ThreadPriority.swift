@@ -20,7 +20,4 @@ public enum ThreadPriority: Hashable, Sendable {
       }
     clinux_set_thread_standing(standing)
   }
-
-  /// Whether the calling thread's requests to disks go behind all others'.
-  public static var standsBackAtDisks: Bool { clinux_thread_io_class() == 3 }
 }

@@ -49,8 +49,6 @@ void clinux_name_thread(const char *name);
 // and its work when no other wants a processor; above 0 both go as everyone's; at 0 as they did at first. Where the system does not let
 // this process, all stays as it is. A thread that could not come back keeps its turn at the processors.
 void clinux_set_thread_standing(int standing);
-// The calling thread's class of disk requests: 0 for none of its own, 2 for everyone's, 3 for the last.
-int clinux_thread_io_class(void);
 
 // From now on `taker` is called, on any thread, with each part of a Swift task that may run anywhere; it has to see to it that
 // clinux_run_task is called with that part once. To be called before there is a task.

@@ -25,9 +25,7 @@ actor AgentBus {
   var inhibitors: [UInt32: BusName] = [:]
   private var lastCookie: UInt32 = 0
   /// The connections whose end is waited for, because they watch or have a presentation: one wait for each.
-  private var followed: [BusName: BusSubscription] = [:]
-  /// How many these are.
-  var followedCount: Int { followed.count }
+  private(set) var followed: [BusName: BusSubscription] = [:]
   /// Whether the log has that watchers cannot be asked.
   private var isRefusalReported = false
 

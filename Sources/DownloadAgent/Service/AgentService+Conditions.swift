@@ -3,17 +3,23 @@ import ContentLibrary
 import CoreTypes
 import HTTPClient
 import MachineConditionSources
+import MessageBus
 import ServiceRuntime
 
 /// The machine's part of the service.
 extension AgentService {
   /// The sources that are heard, and what keeps the machine awake while content is placed; tests tell conditions themselves. Blocks.
+  ///
+  /// - Parameter connection: the agent's own, to the bus of the configuration.
   static func machine(
-    _ configuration: AgentConfiguration, tuning: Tuning, clock: any MonotonicClock, log: Log
+    _ configuration: AgentConfiguration, sharing connection: BusConnection?, tuning: Tuning,
+    clock: any MonotonicClock, log: Log
   ) throws -> (sources: [any ConditionSource], inhibitor: PlacingInhibitor?) {
     let heard = try configuration.heardSources()
     if let sources = tuning.conditionSources { return (sources.filter { heard.contains($0.name) }, nil) }
-    let machine = MachineSources(heard: heard, clock: clock, log: log)
+    var connections: [BusAddress: BusConnection] = [:]
+    if let connection { connections[configuration.bus == .session ? .session : .system] = connection }
+    let machine = MachineSources(heard: heard, sharing: connections, clock: clock, log: log)
     return (machine.all, machine.inhibitor)
   }
 

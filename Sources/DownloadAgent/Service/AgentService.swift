@@ -184,7 +184,9 @@ public final class AgentService: Service {
     if let maximum = configuration.maximumConnections {
       limits.connections = ConnectionPlan(maximum: maximum)
     }
-    let (sources, inhibitor) = try Self.machine(configuration, tuning: tuning, clock: clock, log: log)
+    let connection = Self.connection(to: configuration.bus, tuning.busEnvironment, log: log)
+    let (sources, inhibitor) = try Self.machine(
+      configuration, sharing: connection, tuning: tuning, clock: clock, log: log)
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadManager(
       database: database,
@@ -251,7 +253,6 @@ public final class AgentService: Service {
         at: address, of: library, reading: reading, state: paths.state, clock: clock, wallClock: wallClock,
         log: log)
     }
-    let connection = Self.connection(to: configuration.bus, tuning.busEnvironment, log: log)
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, licenses: licenses, arrivals: arrivals,
       library: library, reading: reading,

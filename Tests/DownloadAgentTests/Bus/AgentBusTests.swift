@@ -272,16 +272,16 @@ struct AgentBusTests {
           let arguments: [BusValue] = [.string("kiosk"), .string("a show")]
           for _ in 0..<40 {
             let cookie = try await call(client, "Inhibit", BusContract.agent.name, BusObject.root, arguments)
-            while await bus.followedCount != 1 { await Task.yield() }
+            while await bus.followed.count != 1 { await Task.yield() }
             _ = try await call(client, "Uninhibit", BusContract.agent.name, BusObject.root, cookie)
-            while await bus.followedCount != 0 { await Task.yield() }
+            while await bus.followed.count != 0 { await Task.yield() }
           }
           for _ in 0..<40 { _ = try await objects(client) }
           let cookie = try await call(client, "Inhibit", BusContract.agent.name, BusObject.root, arguments)
           _ = try await call(client, "Uninhibit", BusContract.agent.name, BusObject.root, cookie)
-          #expect(await bus.followedCount == 1)
+          #expect(await bus.followed.count == 1)
           client.close()
-          while await bus.followedCount > 0 { await Task.yield() }
+          while await bus.followed.count > 0 { await Task.yield() }
           while agent.hub.observerCount > 0 { await Task.yield() }
         }
       }
