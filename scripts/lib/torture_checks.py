@@ -357,7 +357,11 @@ class Checks:
     def see_left_overs(self):
         """4: nothing is left that nothing owns."""
         for agent in self.system.agents.values():
-            for fault in left_over(agent)[:3]:
+            # What a failed step has moved aside goes at the next look at the library.
+            until = time.monotonic() + MOVED_SECONDS
+            while (faults := left_over(agent)) and all(one.startswith(".trash/") for one in faults) and time.monotonic() < until:
+                time.sleep(0.2)
+            for fault in faults[:3]:
                 self.violate(f"4: {agent.name} has {fault}, which nothing owns")
         if not self.system.objects:
             for fault in look_at_shelf(self.system.nodes[0].state, self.system.rows, self.hashes)[:3]:
