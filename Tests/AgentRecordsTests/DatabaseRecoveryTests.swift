@@ -156,6 +156,26 @@ import Testing
     #expect(lines.current.count == 4)
   }
 
+  @Test("a database in which nothing was written down is that of a first start that was cut off")
+  func blank() throws {
+    #expect(try AgentDatabase.isBlank(path))
+    let database = try open().database
+    database.close()
+    #expect(try AgentDatabase.isUsed(path) && AgentDatabase.isBlank(path))
+    let used = try open().database
+    try used.expect(.identified("a-library"))
+    used.close()
+    #expect(try !AgentDatabase.isBlank(path))
+  }
+
+  @Test("a database with a transaction, or one that cannot be read, is not blank")
+  func notBlank() throws {
+    try fill()
+    #expect(try !AgentDatabase.isBlank(path))
+    try overwrite(Array(repeating: 0x55, count: 8192), at: .zero)
+    #expect(try !AgentDatabase.isBlank(path))
+  }
+
   @Test("a missing or an empty file is a new database, and was not used")
   func new() throws {
     #expect(try !AgentDatabase.isUsed(path))

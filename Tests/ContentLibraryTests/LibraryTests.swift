@@ -178,6 +178,20 @@ import Testing
     #expect(try await fixture.held(package) != nil)
   }
 
+  @Test("what content that was placed takes the place of is gone once it is recorded")
+  func recordedLeavesNothing() async throws {
+    let fixture = try LibraryFixture()
+    let package = try FixturePackage.inSections()
+    try await fixture.place(package)
+    // As an agent leaves it that ends between the exchange of the names and the record.
+    let left = "\(fixture.library.folder(of: package.manifest.product))/\(package.manifest.version).next"
+    try FileSystem.createDirectories(left)
+    try DurableFile.write([7].span, to: "\(left)/001.jpg")
+    #expect(try await fixture.library.recordPlaced(package.manifest, at: LibraryFixture.now) != nil)
+    #expect(try FileSystem.status(of: left) == nil)
+    #expect(try FileSystem.list(fixture.paths.trash).isEmpty)
+  }
+
   @Test("placing that is cancelled while the manifest is synced goes no further")
   func cancelledSync() async throws {
     let operations = FaultyFileOperations()

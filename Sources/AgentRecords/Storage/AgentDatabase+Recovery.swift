@@ -54,6 +54,24 @@ extension AgentDatabase {
     return status.length > .zero
   }
 
+  /// Whether the database at `path` knows of no library and of nothing that was bought: an agent writes these down only once the device
+  /// has its name and key. Makes the file where there is none. False where it cannot be read. Blocks. Throws what `Database.open` throws.
+  package static func isBlank(_ path: String) throws -> Bool {
+    do {
+      let records = try AgentDatabase(path: path)
+      defer { records.close() }
+      return try records.database.readBlocking { connection in
+        try connection.first(
+          """
+          SELECT 1 FROM library_volume UNION ALL SELECT 1 FROM library UNION ALL SELECT 1 FROM downloads
+          UNION ALL SELECT 1 FROM transactions LIMIT 1
+          """) == nil
+      }
+    } catch let error as DatabaseError where error.code == .corrupt || error.extendedCode == shortRead {
+      return false
+    }
+  }
+
   /// Why the file is damaged; nil where it is whole.
   private func finding() throws -> (any Error)? {
     do {

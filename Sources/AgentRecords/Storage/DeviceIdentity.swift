@@ -33,6 +33,14 @@ package struct DeviceIdentity: Sendable {
     return DeviceIdentity(identifier: identifier, key: key)
   }
 
+  /// Whether both files are there. Blocks.
+  package static func isThere(in directory: String) throws(SystemError) -> Bool {
+    for name in [identifierName, keyName] where try FileSystem.status(of: "\(directory)/\(name)") == nil {
+      return false
+    }
+    return true
+  }
+
   /// Gives both files names that end with `.replaced-` and the time, so that the next ``load(from:isExpected:)`` makes a new
   /// identity. What is not there is no error. Blocks.
   package static func setAside(in directory: String, at time: Timestamp) throws(SystemError) {

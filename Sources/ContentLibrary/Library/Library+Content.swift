@@ -162,6 +162,8 @@ extension Library {
           listedTitle: titles[manifest.product])
         record.lastOpened = extended?.lastOpened
         try database.save(record, stamps: finding.stamps)
+        // What it has taken the place of.
+        emptyTrash()
         leases.wakeUp.signal()
         return try dropUnwanted(of: record, manifest)
       }

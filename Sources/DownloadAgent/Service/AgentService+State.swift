@@ -12,7 +12,11 @@ extension AgentService {
     at now: Timestamp
   ) throws -> (identity: DeviceIdentity, database: AgentDatabase, mayBegin: Bool) {
     let replaces = configuration.newIdentity == true
-    let isUsed = try AgentDatabase.isUsed(paths.database, operations)
+    var isUsed = try AgentDatabase.isUsed(paths.database, operations)
+    // A first start that was cut off may leave records before the device has its name and key.
+    if isUsed, try !DeviceIdentity.isThere(in: paths.state) {
+      isUsed = try !AgentDatabase.isBlank(paths.database)
+    }
     if !replaces, isUsed { _ = try DeviceIdentity.load(from: paths.state, isExpected: true) }
     if configuration.rebuild == true, isUsed {
       let aside = try AgentDatabase.setAside(paths.database, "replaced", at: now, operations)

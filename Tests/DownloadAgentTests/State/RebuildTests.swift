@@ -35,6 +35,27 @@ import Testing
   }
 
   @Test(
+    "a first start that was cut off before the device had a name is made again", arguments: ["", "device-id"])
+  func firstStart(there: String) async throws {
+    let harness = try AgentHarness()
+    let state = harness.directory.path("state")
+    try FileSystem.createDirectories(state, permissions: 0o700)
+    if !there.isEmpty {
+      _ = try DeviceIdentity.load(from: state)
+      try FileSystem.removeFile("\(state)/device-key")
+    }
+    try AgentDatabase(path: "\(state)/agent.sqlite").close()
+    let server = FakeServer([])
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let answer = try await harness.ask("GET", "/v1/status")
+        #expect(answer.status == 200)
+      }
+    }
+    #expect(try DeviceIdentity.isThere(in: state))
+  }
+
+  @Test(
     "--rebuild knows the library again, asks the store for its queue, fetches nothing, and finishes what was open",
     arguments: Loss.allCases)
   func rebuild(loss: Loss) async throws {
