@@ -256,11 +256,14 @@ class Release(ServerTrial):
 
 
 class Collection(ServerTrial):
-    """What no version needs is removed: a package that was refused its version, an upload, a file of nobody."""
+    """What no version needs is removed, the package of an upload that was given up; an upload that goes on stays."""
 
     label = "a collection"
 
     def act(self):
+        kept = content_of("kept")
+        self.kept = self.desk.begin(len(kept))
+        self.note(lambda: self.desk.send(self.kept, 0, kept[:50_000]), "offset", pathlib.PurePath(self.kept).name, 50_000, "kept")
         self.garbage = content_of("garbage")
         self.location = location = self.desk.begin(len(self.garbage))
         self.desk.send(location, 0, self.garbage)
@@ -274,10 +277,14 @@ class Collection(ServerTrial):
         self.desk.json("POST", "/v1/operator/collection", {"dryRun": False, "graceSeconds": 0})
 
     def ask(self, count):
+        if not count:
+            return
         self.collect()
         digest = sha256(self.garbage)
-        if any(path.exists() for path in (self.house.options.scratch / "state/state/blobs" / digest[:2] / digest[2:],)):
+        if (self.house.options.scratch / "state/state/blobs" / digest[:2] / digest[2:]).exists():
             raise Failure("what was to be collected is there after a second collection")
+        if (self.desk.offset(self.kept) or 0) < 50_000:
+            raise Failure("an upload that goes on went with what was collected")
 
 
 class Maintenance(ServerTrial):
