@@ -194,12 +194,17 @@ extension Outbox {
       environment: entry.subject.environment.rawValue)
     // Cancelled: the row stays due, and is dropped after the next start.
     let isDropped = try? await write("an overdue call", entry) { [grantStore] in
-      try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
+      try await grantStore.database.write(locking: [.transaction(entry.subject)], waiting: .unlimited) {
+        connection in
         guard try OutboxTable.expire(entry, at: now, because: reason, in: connection) else {
           return false
         }
         if entry.kind == .acknowledge || entry.kind == .consume {
           try AcknowledgementTable.noteTold(of: entry.subject, in: connection)
+        }
+        // Its store has nothing more to hear: what was completed is over.
+        if OutboxEntry.Kind.ends.contains(entry.kind) {
+          try ObligationTable.finishGrants(of: entry.subject, at: now, in: connection)
         }
         try AuditTable.add(record, in: connection)
         return true

@@ -256,7 +256,7 @@ extension GoogleStoreClient {
     case .product:
       guard let known = try? await interface.product(purchase.token) else { return nil }
       isTold = call == .acknowledge ? known.isAcknowledged : known.isConsumed
-      end = known.state == .cancelled ? "the store has taken the purchase back" : nil
+      end = known.isTakenBack ? "the store has taken the purchase back" : nil
     }
     if isTold { return StoreAnswer(answer: .accepted) }
     return end.map { StoreAnswer(answer: .over, detail: $0) }

@@ -63,7 +63,7 @@ extension GoogleProductPurchase {
       let offer = item.productOfferDetails
       let quantity = max(1, offer?.quantity ?? 1)
       let known = history.transaction(id, in: environment)
-      let isTakenBack = state == .cancelled || offer?.refundableQuantity == 0
+      let isTakenBack = state == .cancelled || item.isTakenBack
       transactions.append(
         VerifiedTransaction(
           vouchedForBy: store, in: environment, id: id, originalID: order.original, product: product,
@@ -153,7 +153,8 @@ extension GoogleSubscriptionPurchase {
           acknowledgement: Acknowledgement(
             .acknowledge,
             reference: GooglePurchaseReference(kind: .subscription, product: item.product, token: token).text,
-            deadline: isAcknowledged ? nil : GoogleAcknowledgement.deadline(after: start, in: environment)),
+            deadline: isAcknowledged || hasExpired
+              ? nil : GoogleAcknowledgement.deadline(after: start, in: environment)),
           asOf: moment, tellsRefunds: false))
     }
     return GoogleVerdict(

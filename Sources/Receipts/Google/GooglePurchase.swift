@@ -106,6 +106,9 @@ public struct GoogleProductPurchase: Decodable, Sendable {
     /// The offer that it was bought under.
     public var productOfferDetails: Offer?
 
+    /// Whether all of the item was refunded.
+    public var isTakenBack: Bool { productOfferDetails?.refundableQuantity == 0 }
+
     /// The numbers of the item.
     public struct Offer: Decodable, Sendable {
       /// How many; 1 unless given.
@@ -175,6 +178,12 @@ public struct GoogleProductPurchase: Decodable, Sendable {
 
   /// Whether the store was told that it is delivered.
   public var isAcknowledged: Bool { acknowledgementState == GoogleAcknowledgement.done }
+
+  /// Whether all of it was taken back, as a whole or item by item.
+  public var isTakenBack: Bool {
+    state == .cancelled
+      || (productLineItem ?? []).allSatisfy(\.isTakenBack) && productLineItem?.isEmpty == false
+  }
 
   /// Whether the store was told that all of it is used up.
   public var isConsumed: Bool {

@@ -149,6 +149,14 @@ struct GoogleStoreTests {
       #expect(dropped.map(\.state) == [.dropped])
       let reason = isSubscription ? "the subscription has expired" : "the store has taken the purchase back"
       #expect(dropped.map(\.lastError) == [reason])
+      // Nothing more is to be heard of the store: its device waits for nothing.
+      #expect(try await server.status(grant).state == .finished)
+      // The store's next answer about it brings no date back.
+      _ = try? await server.api.call(
+        "POST", "/v1/entitlements",
+        body: EntitlementsRequest(
+          proof: Proof(store: "google", purchaseToken: "token-1"), device: server.device),
+        as: EntitlementsResponse.self)
       let store = try #require(StoreIdentifier("google"))
       let standing = try await server.server.grants.grantStore.database.read { connection in
         try AcknowledgementTable.standing(of: store, at: start, in: connection)
