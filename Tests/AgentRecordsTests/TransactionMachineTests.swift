@@ -107,8 +107,11 @@ private typealias Machine = TransactionMachine
     var reopened = Machine(step: .delivering, reason: .finishedElsewhere)
     #expect(reopened.handle(.observed(.purchased)) == [] && reopened.reason == nil)
     var failed = Machine(step: .delivering, reason: .downloadFailed)
-    #expect(failed.handle(.disappeared) == [] && failed.reason == .downloadFailed)
+    // What it was for may be owed no more: the server says so.
+    #expect(failed.handle(.disappeared) == [.askServer] && failed.reason == .downloadFailed)
     #expect(failed.handle(.observed(.purchased)) == [] && failed.reason == .downloadFailed)
+    #expect(failed.handle(.serverAnswered(.completed)) == [] && failed.step == .delivering)
+    #expect(failed.handle(.serverAnswered(.finished)) == [] && failed.step == .finished)
   }
 
   @Test("the way without trouble") func straightWay() {

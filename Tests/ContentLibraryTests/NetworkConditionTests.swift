@@ -40,6 +40,26 @@ import Testing
     #expect(pauses == [1, 2, 4, 8, 16, 32, 64, 120, 120, 120])
   }
 
+  @Test("what ends a call that waits for long says nothing of the way, and a refusal of the service is kept")
+  func waitingCall() async throws {
+    let gate = NetworkGate(clock: ManualMonotonicClock())
+    let page = APICallError.unexpectedResponse(
+      status: 504, detail: "<html>", retryAfter: .seconds(60), isPage: true)
+    try #require(page.isForeign)
+    await #expect(throws: APICallError.self) {
+      try await gate.passWaiting("GET /queue") { () async throws(APICallError) in throw page }
+    }
+    #expect(try await gate.pass("GET /queue") { () async throws(APICallError) in 1 } == 1)
+    await #expect(throws: APICallError.self) {
+      try await gate.pass("GET /queue") { () async throws(APICallError) in throw page }
+    }
+    let calls = Locked(0)
+    await #expect(throws: APICallError.self, "it is no probe") {
+      try await gate.passWaiting("GET /queue") { () async throws(APICallError) in calls.withLock { $0 += 1 } }
+    }
+    #expect(calls.current == 0)
+  }
+
   @Test("one probe goes out for all, and one that never ends is replaced") func oneProbe() {
     var condition = NetworkCondition()
     condition.fail(wasProbe: false, at: Self.at(0), pause: Self.pause)

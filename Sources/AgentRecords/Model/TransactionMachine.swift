@@ -157,6 +157,8 @@ extension TransactionMachine {
       // failed, or is under way, the time of the next try stands.
       return reason == .storeNotAnswered ? [.askServer] : []
     case .delivering:
+      // Where one of them ended without success, the store may have been told that nothing is owed any more: what it was for was withdrawn.
+      if reason == .downloadFailed || reason == .downloadCancelled { return [.askServer] }
       // Its downloads go on: what they bring is owned all the same.
       if reason == nil { reason = .finishedElsewhere }
       return []

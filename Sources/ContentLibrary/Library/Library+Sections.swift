@@ -30,10 +30,10 @@ extension Library {
     }
   }
 
-  /// The tags that are here of any version of the product, which a correction brings as well. Blocks. Throws ``LibraryOfflineError``, and what
-  /// the database and the file system throw.
+  /// The tags that are here of any version of the product, which a correction brings as well. Blocks. Throws ``LibraryOfflineError`` where the
+  /// library was away at the last look, and what the database and the file system throw.
   package func placedSections(of product: ProductIdentifier) throws -> Set<SectionTag> {
-    try requireOnline()
+    if case .offline(let reason) = availability { throw LibraryOfflineError(reason: reason) }
     return try database.libraryRecords().filter { $0.product == product }.reduce(into: []) { tags, record in
       // Of content that is here as a whole, its manifest tells.
       tags.formUnion(try record.sections ?? Set(manifest(of: record)?.sections.map(\.tag) ?? []))

@@ -46,6 +46,9 @@ final class RecentManifest: Sendable {
     }
   }
 
+  /// Drops it.
+  func drop() { entry.withLock { $0 = nil } }
+
   /// Drops it where no reader has asked for a while.
   func dropIdle(at now: MonotonicInstant) {
     entry.withLock { entry in
@@ -60,6 +63,8 @@ extension Library {
     guard let file = try statusOfManifest(of: record) else { return nil }
     let now = pauses.now()
     if let known = recentManifest.manifest(of: record, in: file, at: now) { return known }
+    // Two at once would take twice the memory.
+    recentManifest.drop()
     let manifest = try manifest(of: record)
     if let manifest { recentManifest.keep(manifest, of: record, readFrom: file, at: now) }
     return manifest

@@ -149,12 +149,29 @@ package final class NetworkGate: Sendable {
   package func pass<Value: Sendable>(
     _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
+    try await pass(request, isWaiting: false, call)
+  }
+
+  /// Makes a call that waits at the service for long, or throws as ``pass(_:_:)`` does. Its error says nothing of the way, since what
+  /// lies between may end what is silent for so long; a refusal of the service itself counts as ever. It is no probe.
+  package func passWaiting<Value: Sendable>(
+    _ request: String, _ call: () async throws(APICallError) -> Value
+  ) async throws(APICallError) -> Value {
+    let (isOpen, error) = state.withLock { ($0.absence == nil && $0.condition.isOpen, $0.lastError) }
+    guard isOpen else { throw Self.held(by: error, for: .zero) }
+    return try await pass(request, isWaiting: true, call)
+  }
+
+  private func pass<Value: Sendable>(
+    _ request: String, isWaiting: Bool, _ call: () async throws(APICallError) -> Value
+  ) async throws(APICallError) -> Value {
     let admission = try admit()
     do {
       let value = try await call()
       noteAnswer(to: admission)
       return value
     } catch {
+      if isWaiting, !admission.isProbe, error.isForeign || error.isUnreachable { throw error }
       note(error, to: admission)
       let now = clock.now()
       state.withLock { $0.wishes.note(error, to: request, at: now) }

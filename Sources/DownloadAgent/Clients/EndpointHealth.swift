@@ -51,6 +51,21 @@ final class EndpointHealth: Sendable {
     }
   }
 
+  /// The same for a call that waits at the service for long: where something between ends it, that says nothing of the service.
+  func observeWaiting<Value: Sendable>(
+    _ request: String, _ call: () async throws(APICallError) -> Value
+  ) async throws(APICallError) -> Value {
+    try network.checkWishes(about: request)
+    do {
+      let value = try await network.passWaiting(request, call)
+      note(nil, to: request)
+      return value
+    } catch {
+      if case .problem(let problem) = error, problem.status < 500 { note(error, to: request) }
+      throw error
+    }
+  }
+
   /// A call that ``observe(_:_:)`` cannot run ended so; nil for well. A status of 500 or more counts as
   /// unreachable. A 401 and an unknown store are kept as refusals until an answer takes them back. A call that this side gave
   /// up, since its reader hung up for example, says nothing of the service.

@@ -108,7 +108,8 @@ struct StoreQueueClient: Sendable {
       queue + [
         ("limit", "\(pageLength)"), ("known", tag), ("wait", "\(Self.longestWait.components.seconds)"),
       ]
-    return try await monitor.observe("GET /store/v1/transactions") { [api] () async throws(APICallError) in
+    return try await monitor.observeWaiting("GET /store/v1/transactions") {
+      [api] () async throws(APICallError) in
       try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)
     }.tag
   }

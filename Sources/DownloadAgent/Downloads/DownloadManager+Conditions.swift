@@ -77,10 +77,15 @@ extension DownloadManager {
     try noteIgnored(ignored, of: records.map(\.identifier))
   }
 
-  /// The downloads pass these conditions from now on. Throws what the database throws.
-  func noteIgnored(_ ignored: [IgnoredCondition], of downloads: [DownloadIdentifier]) throws {
+  /// The downloads pass these conditions from now on, and those that they passed before where `keepsOthers`. Throws what the database throws.
+  func noteIgnored(
+    _ ignored: [IgnoredCondition], of downloads: [DownloadIdentifier], keepsOthers: Bool = false
+  ) throws {
+    let names = Set(ignored.map(\.name))
     for identifier in downloads {
-      try runner.update(identifier) { $0.ignored = ignored }
+      try runner.update(identifier) { record in
+        record.ignored = (keepsOthers ? record.ignored.filter { !names.contains($0.name) } : []) + ignored
+      }
       publish(identifier)
     }
     schedule()

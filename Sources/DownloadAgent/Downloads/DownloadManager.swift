@@ -237,12 +237,12 @@ actor DownloadManager {
     let known = runner.entries.values.map(\.record).filter { $0.product == product && $0.section == section }
     let underWay = known.filter { !$0.machine.state.isFinal }
     guard underWay.isEmpty else {
-      if !ignored.isEmpty { try noteIgnored(ignored, of: underWay.map(\.identifier)) }
+      if !ignored.isEmpty { try noteIgnored(ignored, of: underWay.map(\.identifier), keepsOthers: true) }
       return nil
     }
     if let failed = known.last(where: { $0.transaction == transaction && $0.machine.state == .failed }) {
       if let session { _ = try change(AgentDownloadChange(session: session), of: failed.identifier) }
-      if !ignored.isEmpty { try noteIgnored(ignored, of: [failed.identifier]) }
+      if !ignored.isEmpty { try noteIgnored(ignored, of: [failed.identifier], keepsOthers: true) }
       _ = try request(.resumeRequested, of: failed.identifier)
       return failed.identifier
     }

@@ -10,10 +10,10 @@ import SystemCalls
 struct LibraryWatch: Sendable {
   /// Between two looks while something waits, while nothing does, and while nothing does and the kernel tells.
   static let intervals: (waiting: Duration, quiet: Duration, told: Duration) = (
-    .seconds(2), .seconds(10), .seconds(60)
+    .seconds(2), .seconds(10), .seconds(20)
   )
-  /// The pause behind a word of the kernel, which tells in bursts.
-  private static let pauseOfBurst: Duration = .milliseconds(200)
+  /// The pause behind a word of the kernel, which tells in bursts; it doubles while looks find nothing.
+  private static let pauseOfBurst: (first: Duration, last: Duration) = (.milliseconds(200), .seconds(10))
 
   /// The library that is looked at.
   let library: Library
@@ -42,6 +42,7 @@ struct LibraryWatch: Sendable {
     var watch: DisappearanceWatch?
     var needs = DownloadManager.LibraryNeeds()
     let mayHaveGone = AsyncSignal()
+    var pauseOfBurst = Self.pauseOfBurst.first
     while !Task.isCancelled {
       var change: Bool?
       var jobs: [ContentJobIdentifier] = []
@@ -57,16 +58,20 @@ struct LibraryWatch: Sendable {
       } catch {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
       }
+      pauseOfBurst = change == nil ? min(pauseOfBurst * 2, Self.pauseOfBurst.last) : Self.pauseOfBurst.first
       needs = await downloads.noteLook(change: change, room: jobs)
       await licenses.noteTime()
       let pause =
         needs.isWaited || wasOnline != true
         ? Self.intervals.waiting : watch == nil ? Self.intervals.quiet : Self.intervals.told
-      guard await mayHaveGone.wait(atMost: pause, clock: clock) else { continue }
+      guard await mayHaveGone.wait(atMost: pause, clock: clock) else {
+        pauseOfBurst = Self.pauseOfBurst.first
+        continue
+      }
       // Another directory may have its place.
       watch = nil
       // Cancelled at the end of the agent alone.
-      guard (try? await clock.sleep(for: Self.pauseOfBurst)) != nil else { return }
+      guard (try? await clock.sleep(for: pauseOfBurst)) != nil else { return }
     }
   }
 

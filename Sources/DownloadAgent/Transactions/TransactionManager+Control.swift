@@ -140,10 +140,13 @@ extension TransactionManager {
     await noteTitles(
       missing.map(\.product).filter { titles[$0] == nil }.prefix(wanted.limit ?? .max).map { $0 })
     let ignored = (wanted.ignore ?? []).map { IgnoredCondition(name: $0, by: user) }
+    // One that is under way and is to pass conditions counts as well: no more than so many pass.
+    var left = wanted.limit ?? .max
     for item in missing where !started.contains(item.product) {
-      guard started.count < wanted.limit ?? .max else { break }
+      guard left > 0 else { break }
       let begun = try await downloads.addMissing(
         item.product, for: item.transaction, session: wanted.session, ignored: ignored)
+      if begun != nil || !ignored.isEmpty { left -= 1 }
       if begun != nil {
         started.append(item.product)
       }

@@ -9,9 +9,12 @@ import ServiceRuntime
 extension TransactionManager {
   /// The store's queue lists the transaction. Throws where it cannot be looked up. Calling it again for what
   /// is known changes what the store says of it and nothing else.
+  ///
+  /// - Returns: whether that is written down; otherwise the store has to say it again.
+  @discardableResult
   func observe(
     _ transaction: StoreTransaction, session: SessionName? = nil, ignored: [IgnoredCondition] = []
-  ) async throws {
+  ) async throws -> Bool {
     if runner[transaction.id] == nil {
       let known = try database.transaction(transaction.id)
       let record =
@@ -19,14 +22,14 @@ extension TransactionManager {
         ?? TransactionRecord(
           identifier: transaction.id, product: transaction.product, storeState: transaction.state)
       // One that is over and listed has nothing to do, unless the store has reopened it.
-      if record.machine.isOver, record.machine.step == .failed { return }
+      if record.machine.isOver, record.machine.step == .failed { return true }
       runner.insert(record, context: Attention(), isSaved: known != nil)
       log.info(
         "a transaction is in the queue",
         ["transaction": "\(transaction.id)", "product": "\(transaction.product)"])
     }
     runner[transaction.id]?.context.isListed = true
-    await process(.observed(transaction.state), of: transaction.id) { record in
+    return await process(.observed(transaction.state), of: transaction.id) { record in
       record.note(transaction.state)
       record.session = record.session ?? session
       if !ignored.isEmpty { record.ignored = ignored }
@@ -151,7 +154,8 @@ extension TransactionManager {
     await withTaskGroup(of: Void.self) { group in
       if !plans.isEmpty { group.addTask { await self.plan(Set(plans)) } }
       var asked = 0
-      for identifier in due.keys where due[identifier] == .waitingForServer {
+      for identifier in due.keys where due[identifier] == .waitingForServer || due[identifier] == .delivering
+      {
         if asked >= Self.questionsAtOnce { await group.next() }
         asked += 1
         group.addTask { await self.askForEnd(of: identifier) }

@@ -84,10 +84,14 @@ actor TransactionManager {
   private var queueTag: String?
   /// Signalled when ``queueTag`` is to be waited behind.
   private let tagChanged = AsyncSignal()
+  /// The question that waits at the store; cancelled where the way is another one, on which its answer may never come.
+  private var waiting: Task<String?, any Error>?
   /// Between two questions by the clock while the store is to tell of a change.
   private static let awaitedInterval: Duration = .seconds(600)
   /// A store that answers the same sooner does not wait.
   private static let shortestWait: Duration = .seconds(5)
+  /// From the beginning of one wait to that of the next, at least: a store may change its tag with each answer.
+  private static let waitInterval: Duration = .seconds(1)
   /// The store's queue was asked once, or wants not to be asked yet: a receipt that is read from then on holds what the queue told of.
   nonisolated let hasLooked = Event()
   /// Whether a receipt was shown, or is being shown, in this process.
@@ -250,12 +254,16 @@ actor TransactionManager {
   /// Has the store tell when its queue is another one, where it can: the queue is asked then, and by the clock only now and then. Where
   /// that fails, it is asked by the clock until an answer comes.
   private func awaitChanges() async {
+    var notBefore = clock.now()
     while !Task.isCancelled {
       await tagChanged.wait(atMost: nil, clock: clock)
       while let known = queueTag, !Task.isCancelled {
         do {
+          let pause = notBefore - clock.now()
+          if pause > .zero { try await clock.sleep(for: pause) }
           let asked = clock.now()
-          let tag = try await store.tag(otherThan: known)
+          notBefore = asked + Self.waitInterval
+          let tag = try await wait(forOtherThan: known)
           if tag == known, clock.now() - asked < Self.shortestWait {
             askByTheClock(because: "it does not wait")
           } else if tag != queueTag {
@@ -268,6 +276,18 @@ actor TransactionManager {
           askByTheClock(because: "\(error)")
         }
       }
+    }
+  }
+
+  /// The store's answer once its queue has another tag. Throws where the way has changed meanwhile as well.
+  private func wait(forOtherThan tag: String) async throws -> String? {
+    let question = Task { [store] in try await store.tag(otherThan: tag) }
+    waiting = question
+    defer { waiting = nil }
+    return try await withTaskCancellationHandler {
+      try await question.value
+    } onCancel: {
+      question.cancel()
     }
   }
 
@@ -309,7 +329,8 @@ actor TransactionManager {
     for (identifier, entry) in runner.entries where entry.record.machine.reason?.isOfTheWay == true {
       await process(.retryDue, of: identifier)
     }
-    if pollFailures > 0 { pollSoon() }
+    waiting?.cancel()
+    if pollFailures > 0 || waiting != nil { pollSoon() }
   }
 
   /// Keeps for the next start when the store wants to be asked. Nil forgets it. Never throws.
@@ -352,22 +373,30 @@ actor TransactionManager {
         // What is shown for the first time from now on holds it.
         if !isFirst || hasShownReceipt { receiptChanged.signal() }
       }
+      // What is left out here, or cannot be written down, the store has to say again.
+      var isTakenUp = listed.count == queue.transactions.count
       for transaction in listed {
         // One may have ended while those before it were looked at.
-        if let over = recentEnds[transaction.id], over >= asked { continue }
-        try await observe(transaction)
+        if let over = recentEnds[transaction.id], over >= asked {
+          isTakenUp = false
+          continue
+        }
+        if try await !observe(transaction) { isTakenUp = false }
       }
       if queue.isComplete {
         for identifier in known.subtracting(queue.transactions.map(\.id))
         where runner[identifier]?.context.isListed == true {
           runner[identifier]?.context.isListed = false
           // What could not be saved has not happened, and the next poll says it again.
-          if await !process(.disappeared, of: identifier) { runner[identifier]?.context.isListed = true }
+          if await !process(.disappeared, of: identifier), runner[identifier] != nil {
+            runner[identifier]?.context.isListed = true
+            isTakenUp = false
+          }
         }
       } else {
         log.warning("the store's queue has no end", ["transactions": "\(queue.transactions.count)"])
       }
-      queueTag = queue.tag
+      queueTag = isTakenUp ? queue.tag : nil
     } catch {
       pollFailures += 1
       let failure = StepFailure(error, from: .store)
