@@ -83,7 +83,8 @@ struct ArrivalTests {
       try await eventually { try await item()?.withdrawn == true }
       let refunded = try #require(try await item())
       #expect(refunded.because == "revoked" && refunded.state == .offline)
-      #expect(try FileSystem.status(of: refunded.path) == nil)
+      // Its record says so first.
+      try await eventually { try FileSystem.status(of: refunded.path) == nil }
       let news = try await stack.pullbox("news")
       #expect(news.succeeded && news.output.contains("\(product) is owned no more"), "\(news.output)")
       let path = try await stack.pullbox("path", product)

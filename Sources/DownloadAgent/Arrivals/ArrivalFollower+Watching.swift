@@ -72,16 +72,26 @@ extension ArrivalFollower {
     }
   }
 
+  /// Behind a change the receipt is shown once more after that.
+  private static let pauseOfLookAgain: Duration = .seconds(5)
+
   /// Shows the receipt to the server whenever purchases have changed. The server learns of a purchase by another device
   /// of the account only from a receipt that this device shows: it has no feed of that customer before.
   func watchPurchases() async {
     var failures = 0
     var delay: Duration?
+    var looksAgain = false
     while !Task.isCancelled {
       if let delay {
         await pause(delay)
+      } else if await transactions.receiptChanged.wait(
+        atMost: looksAgain ? Self.pauseOfLookAgain : nil, clock: clock)
+      {
+        looksAgain = true
       } else {
-        await transactions.receiptChanged.wait(atMost: nil, clock: clock)
+        // The answer may have been of before the store's word to the server, which came at the same moment.
+        looksAgain = false
+        await store.noteNewPurchase()
       }
       // What is refused for good is refused until something else is bought.
       if case .retry(let told) = await showReceipt()?.recovery {
@@ -97,8 +107,9 @@ extension ArrivalFollower {
   @discardableResult
   private func showReceipt() async -> StepFailure? {
     do {
-      let owned = try await transactions.entitlements().products
-      log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
+      let answer = try await transactions.entitlements()
+      log.debug("the receipt was shown again", ["owned": "\(answer.products.count)"])
+      if let feed = answer.feed { await lookForEnds(in: answer.products, feed) }
       return nil
     } catch {
       let failure = StepFailure(error)
@@ -110,6 +121,28 @@ extension ArrivalFollower {
           "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
         ])
       return failure
+    }
+  }
+
+  /// A product that counts as owned here and is not listed may have been taken back before the feed had told of it, which then tells no end: the
+  /// license says how it stands.
+  private func lookForEnds(in products: [EntitledProduct], _ feed: FeedReference) async {
+    let listed = Set(products.map(\.product))
+    let ownership = downloads.steps.library.ownership
+    let missing = ownership.all.filter {
+      $0.value.isOwned && $0.value.isConsumable != true && !listed.contains($0.key)
+    }
+    guard !missing.isEmpty else { return }
+    await licenses.heard(feed, isNews: true)
+    let revoked = missing.keys.compactMap { product in
+      ownership[product].flatMap { known in
+        known.isOwned || known.because != EntitlementRule.revoked.rawValue ? nil : (product, known.asOf)
+      }
+    }
+    do {
+      try await transactions.noteRevoked(purchasesOf: Dictionary(uniqueKeysWithValues: revoked))
+    } catch {
+      log.warning("that purchases were taken back cannot be noted", ["error": LogValue(error)])
     }
   }
 

@@ -50,7 +50,7 @@ actor TransactionManager {
   let wallClock: any WallClock
   let log: Log
   /// Between two polls; a tenth more or less at random.
-  private let pollInterval: Duration
+  let pollInterval: Duration
   let retryPolicy: RetryPolicy
 
   var runner: Runner
@@ -59,9 +59,9 @@ actor TransactionManager {
   var endsSincePruning = 0
   /// The server has something to be asked. Signalled, it turns the loop of questions.
   let questions = AsyncSignal()
-  private let pollWakeUp = AsyncSignal()
+  let pollWakeUp = AsyncSignal()
   private var generator: any RandomNumberGenerator & Sendable
-  private var nextPoll: MonotonicInstant
+  var nextPoll: MonotonicInstant
   /// The queue is to be asked, since the present poll has begun.
   private var wantsPoll = false
   private let queueLoop: LoopPulse
@@ -81,17 +81,13 @@ actor TransactionManager {
   nonisolated let receiptChanged = AsyncSignal()
   private var receiptRevision: Int64?
   /// The queue's tag at the last answer, all of which was taken up; nil where the store tells none.
-  private var queueTag: String?
+  var queueTag: String?
   /// Signalled when ``queueTag`` is to be waited behind.
-  private let tagChanged = AsyncSignal()
+  let tagChanged = AsyncSignal()
   /// The question that waits at the store; cancelled where the way is another one, on which its answer may never come.
-  private var waiting: Task<String?, any Error>?
+  var waiting: Task<String?, any Error>?
   /// Between two questions by the clock while the store is to tell of a change.
   private static let awaitedInterval: Duration = .seconds(600)
-  /// A store that answers the same sooner does not wait.
-  private static let shortestWait: Duration = .seconds(5)
-  /// From the beginning of one wait to that of the next, at least: a store may change its tag with each answer.
-  private static let waitInterval: Duration = .seconds(1)
   /// The store's queue was asked once, or wants not to be asked yet: a receipt that is read from then on holds what the queue told of.
   nonisolated let hasLooked = Event()
   /// Whether a receipt was shown, or is being shown, in this process.
@@ -249,54 +245,6 @@ actor TransactionManager {
       queueLoop.turnEnded()
       await pollWakeUp.wait(atMost: max(.zero, nextPoll - clock.now()), clock: clock)
     }
-  }
-
-  /// Has the store tell when its queue is another one, where it can: the queue is asked then, and by the clock only now and then. Where
-  /// that fails, it is asked by the clock until an answer comes.
-  private func awaitChanges() async {
-    var notBefore = clock.now()
-    while !Task.isCancelled {
-      await tagChanged.wait(atMost: nil, clock: clock)
-      while let known = queueTag, !Task.isCancelled {
-        do {
-          let pause = notBefore - clock.now()
-          if pause > .zero { try await clock.sleep(for: pause) }
-          let asked = clock.now()
-          notBefore = asked + Self.waitInterval
-          let tag = try await wait(forOtherThan: known)
-          if tag == known, clock.now() - asked < Self.shortestWait {
-            askByTheClock(because: "it does not wait")
-          } else if tag != queueTag {
-            // Unless an answer that was asked for meanwhile has told the same.
-            queueTag = nil
-            pollSoon()
-          }
-        } catch {
-          if Task.isCancelled { return }
-          askByTheClock(because: "\(error)")
-        }
-      }
-    }
-  }
-
-  /// The store's answer once its queue has another tag. Throws where the way has changed meanwhile as well.
-  private func wait(forOtherThan tag: String) async throws -> String? {
-    let question = Task { [store] in try await store.tag(otherThan: tag) }
-    waiting = question
-    defer { waiting = nil }
-    return try await withTaskCancellationHandler {
-      try await question.value
-    } onCancel: {
-      question.cancel()
-    }
-  }
-
-  /// Until the next answer of the store.
-  private func askByTheClock(because reason: String) {
-    log.debug("the store tells no change of its queue", ["reason": LogValue(reason)])
-    queueTag = nil
-    nextPoll = min(nextPoll, max(pollNotBefore, clock.now() + pollInterval))
-    pollWakeUp.signal()
   }
 
   /// The loop of questions to the server: a turn at each signal.
