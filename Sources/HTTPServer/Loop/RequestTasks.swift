@@ -58,8 +58,10 @@ final class RequestTasks: RequestRunner {
   func end() async {
     await withCheckedContinuation { continuation in
       let hasEnded = state.withLock { state in
-        if runningCount > 0 { state.waiters.append(continuation) }
-        return runningCount == 0
+        // Read once: it may become zero meanwhile, and who takes it there resumes the waiters behind this lock.
+        let isRunning = runningCount > 0
+        if isRunning { state.waiters.append(continuation) }
+        return !isRunning
       }
       if hasEnded { continuation.resume() }
     }
