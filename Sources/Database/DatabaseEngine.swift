@@ -62,6 +62,10 @@ package protocol DatabaseSession: AnyObject {
   func beginPrefetch()
   /// Ends what ``beginPrefetch()`` began.
   func endPrefetch()
+  /// Asks ahead for a number that ``takeNumber(for:)`` then returns. One of each key is kept until the body ends.
+  func reserveNumber(for key: NumberedKey) throws(DatabaseError)
+  /// Returns the number for a new row: the one that was asked for ahead, else the next one.
+  func takeNumber(for key: NumberedKey) throws(DatabaseError) -> Int64
   /// Runs any number of statements without values.
   func execute(script: String) throws(DatabaseError)
   /// Counts a change of the topic, of those names if there are any, once the transaction is committed.

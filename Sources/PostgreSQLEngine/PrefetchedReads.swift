@@ -33,11 +33,9 @@ struct PrefetchedReads {
     reads[Question(sql: sql, values: values)] != nil
   }
 
-  /// Adds a read that is being sent.
-  mutating func add(_ sql: String, _ values: [SQLValue], by prepared: ServerSession.Prepared) -> Read {
-    let read = Read(prepared: prepared)
+  /// Adds a read that was sent.
+  mutating func add(_ read: Read, of sql: String, _ values: [SQLValue]) {
     reads[Question(sql: sql, values: values)] = read
-    return read
   }
 
   /// The read with that text and those values; nil where there is none.

@@ -1,3 +1,10 @@
+internal import Database
+
+extension NumberedKey {
+  /// The statement that takes the next number: the column is an identity, which has a sequence.
+  var nextNumber: String { "SELECT nextval(pg_get_serial_sequence('\(table)', '\(column)')) AS number" }
+}
+
 extension ServerSession {
   /// The kind of a transaction, by which it sees what others commit meanwhile.
   enum Kind: Hashable {

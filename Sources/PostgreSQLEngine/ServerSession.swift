@@ -21,16 +21,20 @@ final class ServerSession: DatabaseSession {
   private var kind = Kind.read
   private var locks: [DatabaseLock] = []
   private var isBegun = false
-  /// The topics that the body changes, each with the names of what it changes; with none, it may be anything.
-  private var changed: [ChangeTopic: Set<String>] = [:]
+  /// The topics that the body changes.
+  private var changed = ChangedTopics()
   /// The statements that come behind all others of the body.
   private var last: [(sql: String, values: [SQLValue])] = []
   private var prefetched = PrefetchedReads()
+  /// The numbers that were asked for ahead. No statement of any body makes them others.
+  private var reserved: [NumberedKey: PrefetchedReads.Read] = [:]
   /// How many parts that prefetch run, each within the one before.
   private var prefetches = 0
   private let checksPrefetched: Bool
   /// The first error of the server in this transaction: whatever the body makes of it, nothing more can be done in it.
   private(set) var failure: DatabaseError?
+  /// The connection is of no use any more.
+  private(set) var isDropped = false
 
   /// With `checksPrefetched` each answer that was prefetched is compared with one of the moment of its use.
   init(handle: ServerHandle, checksPrefetched: Bool = false) {
@@ -38,17 +42,16 @@ final class ServerSession: DatabaseSession {
     self.checksPrefetched = checksPrefetched
   }
 
-  // MARK: a transaction
-
   /// A transaction begins with its first statement.
   func begin(_ kind: Kind, locking locks: [DatabaseLock]) {
     self.kind = kind
     self.locks = locks
     isBegun = false
     failure = nil
-    changed = [:]
+    changed = ChangedTopics()
     last = []
     prefetched = PrefetchedReads()
+    reserved = [:]
   }
 
   /// Sends the last statements and the commit, and waits for it. Returns how often each changed topic has been changed. Throws
@@ -58,9 +61,9 @@ final class ServerSession: DatabaseSession {
     if let failure { throw failure }
     for statement in last { try enqueue(statement.sql, statement.values) }
     var revisions: [ChangeTopic: Int] = [:]
-    for (topic, names) in changed.sorted(by: { $0.key.description < $1.key.description }) {
+    for (topic, names) in changed.inOrder {
       var revision = 0
-      _ = try run(Self.takeRevisionOn, [.text(topic.description)]) { row throws(DatabaseError) in
+      _ = try run(ChangedTopics.takeRevisionOn, [.text(topic.description)]) { row throws(DatabaseError) in
         revision = Int(try row.integer("revision"))
         return .end
       }
@@ -71,9 +74,7 @@ final class ServerSession: DatabaseSession {
     if let mark { try enqueue(CommitMark.statement, mark.values) }
     try enqueue("COMMIT")
     do {
-      try handle.sendSync()
-      pending.append(.sync)
-      try handle.flush()
+      try sync()
       try readPending()
     } catch {
       guard handle.isLost || error.code == .unavailable else { throw note(error) }
@@ -83,19 +84,11 @@ final class ServerSession: DatabaseSession {
     return revisions
   }
 
-  private static let takeRevisionOn = """
-    INSERT INTO signals (topic, revision) VALUES (?, 1)
-    ON CONFLICT (topic) DO UPDATE SET revision = signals.revision + 1
-    RETURNING revision
-    """
-
   /// The end of a transaction that has read: its answer is taken with the next one's.
   func endReading() throws(DatabaseError) {
     guard isBegun else { return }
     try enqueue("COMMIT")
-    try handle.sendSync()
-    pending.append(.sync)
-    try handle.flush()
+    try sync()
     isBegun = false
   }
 
@@ -106,12 +99,10 @@ final class ServerSession: DatabaseSession {
     failure = nil
     do {
       _ = try send("ROLLBACK", [])
-      try handle.sendSync()
-      pending.append(.sync)
-      try handle.flush()
+      try sync()
       try readPending()
     } catch {
-      drop()
+      isDropped = true
     }
   }
 
@@ -120,17 +111,11 @@ final class ServerSession: DatabaseSession {
     statements = [:]
   }
 
-  private func drop() { isDropped = true }
-  /// The connection is of no use any more.
-  private(set) var isDropped = false
-
   /// Waits for the answers of all that was sent, and leaves the transaction open: then statements may run outside of the pipeline.
   func settle() throws(DatabaseError) {
     try beginIfNeeded()
     do {
-      try handle.sendSync()
-      pending.append(.sync)
-      try handle.flush()
+      try sync()
       try readPending()
     } catch { throw note(error) }
   }
@@ -159,8 +144,7 @@ final class ServerSession: DatabaseSession {
     do throws(DatabaseError) {
       // All reads of a body that reads see one state, and an answer serves any number of them.
       if let known = kind == .read ? prefetched.find(sql, values) : prefetched.take(sql, values) {
-        if known.answer == nil { try flushAll() }
-        guard let answer = known.answer else { throw handle.lost("an answer is missing") }
+        let answer = try answer(of: known)
         if checksPrefetched { try check(answer, against: sql, values) }
         return try readRows(of: answer, to: known.prepared, sql: sql, body)
       }
@@ -183,12 +167,46 @@ final class ServerSession: DatabaseSession {
     do throws(DatabaseError) {
       let prepared = try prepared(sql)
       guard prepared.translation.effect == .none else { throw PrefetchedReads.refusal(of: sql) }
-      _ = try send(sql, values)
-      pending.removeLast()
-      pending.append(.prefetched(prefetched.add(sql, values, by: prepared), sql: sql))
+      prefetched.add(try sendAhead(sql, values), of: sql, values)
     } catch {
       throw note(error)
     }
+  }
+
+  func reserveNumber(for key: NumberedKey) throws(DatabaseError) {
+    guard reserved[key] == nil else { return }
+    try beginIfNeeded()
+    do throws(DatabaseError) {
+      reserved[key] = try sendAhead(key.nextNumber, [])
+    } catch { throw note(error) }
+  }
+
+  func takeNumber(for key: NumberedKey) throws(DatabaseError) -> Int64 {
+    guard prefetches == 0 else { throw PrefetchedReads.refusal(of: "INSERT INTO \(key.table)") }
+    try reserveNumber(for: key)
+    do throws(DatabaseError) {
+      let values = try reserved.removeValue(forKey: key).map { read throws(DatabaseError) in
+        try answer(of: read).values(ofRow: 0, sql: key.nextNumber)
+      }
+      guard case .integer(let number)? = values?.first else { throw handle.lost("a number is missing") }
+      return number
+    } catch { throw note(error) }
+  }
+
+  /// Sends a read for whose answer its user waits.
+  private func sendAhead(
+    _ sql: String, _ values: [SQLValue]
+  ) throws(DatabaseError) -> PrefetchedReads.Read {
+    let read = PrefetchedReads.Read(prepared: try send(sql, values))
+    pending.removeLast()
+    pending.append(.prefetched(read, sql: sql))
+    return read
+  }
+
+  private func answer(of read: PrefetchedReads.Read) throws(DatabaseError) -> ServerAnswer {
+    if read.answer == nil { try flushAll() }
+    guard let answer = read.answer else { throw handle.lost("an answer is missing") }
+    return answer
   }
 
   /// Traps where the rows are others by now: then the body has decided by what its locks do not hold still, and an error may be passed
@@ -209,12 +227,7 @@ final class ServerSession: DatabaseSession {
   }
 
   func noteChange(of topic: ChangeTopic, names: Set<String>) {
-    guard prefetches == 0 else { return }
-    guard let before = changed[topic] else {
-      changed[topic] = names
-      return
-    }
-    changed[topic] = before.isEmpty || names.isEmpty ? [] : before.union(names)
+    if prefetches == 0 { changed.note(topic, names: names) }
   }
 
   func lock(_ lock: DatabaseLock) throws(DatabaseError) {
@@ -276,6 +289,12 @@ final class ServerSession: DatabaseSession {
     pending.append(.done(sql: sql))
     try handle.sendExecute("", [])
     pending.append(.done(sql: sql))
+  }
+
+  private func sync() throws(DatabaseError) {
+    try handle.sendSync()
+    pending.append(.sync)
+    try handle.flush()
   }
 
   private func flushAll() throws(DatabaseError) {
@@ -346,7 +365,7 @@ final class ServerSession: DatabaseSession {
     guard !error.state.isEmpty else { return error }
     if failure == nil { failure = error }
     guard !handle.isLost, error.code != .unavailable else {
-      drop()
+      isDropped = true
       return error
     }
     do {
@@ -354,10 +373,11 @@ final class ServerSession: DatabaseSession {
       try handle.flush()
       try skipToSync()
     } catch {
-      drop()
+      isDropped = true
     }
     pending = []
     prefetched = PrefetchedReads()
+    reserved = [:]
     statements = statements.filter(\.value.isConfirmed)
     return error
   }

@@ -35,6 +35,34 @@ struct ServerSignal: Hashable {
   }
 }
 
+/// The topics that a body changes, each with the names of the things it changes; no names stand for any.
+struct ChangedTopics {
+  /// Takes the revision of a topic on.
+  static let takeRevisionOn = """
+    INSERT INTO signals (topic, revision) VALUES (?, 1)
+    ON CONFLICT (topic) DO UPDATE SET revision = signals.revision + 1
+    RETURNING revision
+    """
+
+  private var names: [ChangeTopic: Set<String>] = [:]
+
+  var isEmpty: Bool { names.isEmpty }
+
+  /// The topics in the order in which all transactions take their rows.
+  var inOrder: [(topic: ChangeTopic, names: Set<String>)] {
+    names.sorted { $0.key.description < $1.key.description }.map { ($0.key, $0.value) }
+  }
+
+  /// Adds a change of that topic.
+  mutating func note(_ topic: ChangeTopic, names added: Set<String>) {
+    guard let before = names[topic] else {
+      names[topic] = added
+      return
+    }
+    names[topic] = before.isEmpty || added.isEmpty ? [] : before.union(added)
+  }
+}
+
 /// The memory of a listener of each topic: the news for readers at each notification, and where revisions show that one was missed.
 struct HeardSignals {
   /// The last revision of each topic that was heard of or seen. A topic that is not here counts as 0.

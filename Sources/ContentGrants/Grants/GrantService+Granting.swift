@@ -222,6 +222,7 @@ extension GrantService {
         try GrantStore.DeviceAdmission(device: device, conditions: planner.conditions)
           .look(at: ledger.customers, claiming: paying, at: now, in: connection)
         _ = try putFeed(in: connection)
+        for key in [GrantTable.key, FeedTable.key] { try connection.reserveNumber(for: key) }
       }
       let plans = try planner.plans(in: connection)
       let bases = plans.compactMap { plan in

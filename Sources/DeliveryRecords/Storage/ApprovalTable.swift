@@ -58,13 +58,13 @@ package enum ApprovalTable {
     """
 
   /// Adds a request, whose number it answers.
-  package static func add(_ entry: Entry, in connection: borrowing Connection) throws -> Int64? {
+  package static func add(_ entry: Entry, in connection: borrowing Connection) throws -> Int64 {
     let (approval, request) = (entry.approval, entry.request)
-    return try connection.insertNumbered(
+    return try connection.insert(
       """
-      INSERT INTO approvals (state, action, subject, reason, affected, scope, asked, asked_by, asked_key,
+      INSERT INTO approvals (id, state, action, subject, reason, affected, scope, asked, asked_by, asked_key,
         expires, method, pattern, target, tag, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
         .choice(approval.state), .text(approval.action), .text(approval.subject), .optional(approval.reason),
@@ -72,7 +72,7 @@ package enum ApprovalTable {
         .text(approval.askedBy), .digest(entry.key), .timestamp(approval.expires),
         .text(request.method), .text(request.pattern), .text(request.target), .optional(request.tag),
         .blob(request.body),
-      ], answering: "id")
+      ], numberedBy: NumberedKey(of: "approvals", column: "id"))
   }
 
   /// Nil for a number that no request has.

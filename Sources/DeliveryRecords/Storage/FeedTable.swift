@@ -42,6 +42,8 @@ package enum FeedTable {
     }
   }
 
+  /// The key of the table, whose next number may be asked for ahead of a feed.
+  package static let key = NumberedKey(of: "feeds", column: "number")
   private static let columns = "number, device, store, environment, customer, epoch, sequence, used"
   private static let itemColumns =
     "product, kind, version, length, transaction_id, not_before, until, sequence"
@@ -187,20 +189,19 @@ package enum FeedTable {
       return Placed(feed: feed, ended: empty?.number)
     }
     let epoch = empty?.epoch ?? epoch
-    let number = try connection.insertNumbered(
+    let number = try connection.insert(
       """
-      INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
+      INSERT INTO feeds (number, device, store, environment, customer, epoch, sequence, used)
+      VALUES (?, ?, ?, ?, ?, ?, 0, ?)
       """,
       [
         .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
         .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
-      ], answering: "number")
-    return number.map { number in
-      Placed(
-        feed: Feed(
-          number: number, store: store, device: device, environment: environment, customer: customer,
-          epoch: epoch, sequence: 0, used: now), ended: empty?.number)
-    }
+      ], numberedBy: key)
+    return Placed(
+      feed: Feed(
+        number: number, store: store, device: device, environment: environment, customer: customer,
+        epoch: epoch, sequence: 0, used: now), ended: empty?.number)
   }
 
   /// Returns the items that a feed has told, in the order of the products' names.

@@ -28,10 +28,11 @@ package enum GrantTable {
     SELECT \(columns) FROM grants
     WHERE store = ? AND environment = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
     """
+  /// The key of the table, whose next number may be asked for ahead of a grant.
+  package static let key = NumberedKey(of: "grants", column: "number")
   private static let insertion = """
-    INSERT \(SQLDialect.failing) INTO grants (id, handle, store, environment, transaction_id, product, version, device, public_key,
-      renewal_digest, digest, length, manifest_digest, state, created)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT \(SQLDialect.failing) INTO grants (number, id, handle, store, environment, transaction_id, product, version, device, public_key,
+      renewal_digest, digest, length, manifest_digest, state, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     """
   private static let stateUpdate = "UPDATE \(SQLDialect.failing) grants SET state = ? WHERE number = ?"
   private static let placementUpdate =
@@ -218,7 +219,7 @@ package enum GrantTable {
   /// Answers the grant's number.
   @discardableResult
   package static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {
-    let number = try connection.insertNumbered(
+    let number = try connection.insert(
       insertion,
       [
         .identifier(grant.id), .handle(grant.handle), .identifier(grant.store), .choice(grant.environment),
@@ -227,8 +228,7 @@ package enum GrantTable {
         .optional(grant.publicKey, SQLValue.publicKey), .optional(grant.renewalDigest, SQLValue.digest),
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
-      ], answering: "number")
-    guard let number else { preconditionFailure("a grant is inserted, or there is an error") }
+      ], numberedBy: key)
     try record(grant.machine.name, of: number, at: grant.created, detail: nil, in: connection)
     return number
   }

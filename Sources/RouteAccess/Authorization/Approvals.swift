@@ -151,7 +151,7 @@ package final class Approvals: Sendable {
         askedBy: actor.name, expires: now + Self.lifetime)
       approval.id =
         try ApprovalTable.add(
-          .init(approval: approval, key: key.digest, request: request), in: connection) ?? 0
+          .init(approval: approval, key: key.digest, request: request), in: connection)
       try ApprovalTable.note(
         "approval.ask", of: approval, by: actor.name, detail: subject.reason, at: now, in: connection)
       return approval
