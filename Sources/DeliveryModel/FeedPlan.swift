@@ -66,13 +66,16 @@ package enum FeedPlan {
   /// - Parameters:
   ///   - told: what the feed told last of each product.
   ///   - standings: how each product stands now; a product that is missing changes nothing.
+  ///   - granted: products that the device may have though the feed told nothing of them: they are told to be revoked.
   ///   - acknowledged: the sequence up to which the device has surely heard.
   package static func changes(
     told: [ProductIdentifier: FeedItem], standings: [ProductIdentifier: FeedStanding],
-    acknowledged: Int64 = .max
+    granted: Set<ProductIdentifier>, acknowledged: Int64 = .max
   ) -> [FeedItem] {
     standings.sorted { $0.key < $1.key }.compactMap { product, standing in
-      change(of: product, told: told[product], to: standing, acknowledged: acknowledged)
+      change(
+        of: product, told: told[product], to: standing, isGranted: granted.contains(product),
+        acknowledged: acknowledged)
     }
   }
 
@@ -141,7 +144,8 @@ package enum FeedPlan {
 
   /// The item that tells the step from what was told to how the product stands; nil where that is no news.
   private static func change(
-    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding, acknowledged: Int64
+    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding, isGranted: Bool,
+    acknowledged: Int64
   ) -> FeedItem? {
     func item(_ kind: FeedEntry.Kind, _ transaction: TransactionIdentifier) -> FeedItem {
       FeedItem(product: product, kind: kind, version: told?.version, transaction: transaction)
@@ -160,8 +164,8 @@ package enum FeedPlan {
       var changed = item(news, transaction)
       (changed.version, changed.length, changed.notBefore) = (version, length, notBefore)
       return changed
-    case (.missing, nil), (.missing, .withdrawn), (.revoked, nil), (.revoked, .revoked):
-      return nil
+    case (.missing, nil), (.missing, .withdrawn), (.revoked, .revoked): return nil
+    case (.revoked, nil) where !isGranted: return nil
     case (.missing(let transaction), _): return item(.withdrawn, transaction)
     case (.revoked(let transaction), _): return item(.revoked, transaction)
     case (.running(let transaction, let until, let endsSoon), let kind):

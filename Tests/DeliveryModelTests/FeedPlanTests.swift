@@ -25,10 +25,12 @@ struct FeedPlanTests {
   }
 
   /// Returns the kinds that are told when the product stands so, one after the other; nil where there is nothing to tell.
-  private func told(_ standings: FeedStanding...) -> [FeedEntry.Kind?] {
+  private func told(_ standings: FeedStanding..., granted: Bool = false) -> [FeedEntry.Kind?] {
     var told: [ProductIdentifier: FeedItem] = [:]
     return standings.map { standing in
-      let change = FeedPlan.changes(told: told, standings: [issue: standing]).first
+      let change = FeedPlan.changes(
+        told: told, standings: [issue: standing], granted: granted ? [issue] : []
+      ).first
       if let change { told[issue] = change }
       return change?.kind
     }
@@ -60,6 +62,14 @@ struct FeedPlanTests {
       told(.missing(transaction), .revoked(transaction), available(first)) == [nil, nil, .issueAvailable])
   }
 
+  @Test("what the device was granted is told to be revoked though nothing was told of it, once")
+  func grantedBefore() {
+    #expect(
+      told(
+        .missing(transaction), .revoked(transaction), .revoked(transaction), available(first), granted: true)
+        == [nil, .revoked, nil, .issueAvailable])
+  }
+
   @Test("of a subscription its coming end and its end are told, each once, and that it goes on")
   func subscription() {
     let later = date + .seconds(86_400)
@@ -79,7 +89,8 @@ struct FeedPlanTests {
       let item = FeedItem(
         product: issue, kind: kind, version: first, transaction: transaction, sequence: sequence)
       return FeedPlan.changes(
-        told: [issue: item], standings: [issue: available(second)], acknowledged: acknowledged
+        told: [issue: item], standings: [issue: available(second)], granted: [],
+        acknowledged: acknowledged
       ).first?.kind
     }
     #expect(kind(told: .issueAvailable, at: 7, acknowledged: 6) == .issueAvailable)
@@ -92,10 +103,10 @@ struct FeedPlanTests {
   func settled() throws {
     let other = try #require(ProductIdentifier("com.example.heroes.2"))
     let standings: [ProductIdentifier: FeedStanding] = [issue: available(first), other: available(second)]
-    let changes = FeedPlan.changes(told: [:], standings: standings)
+    let changes = FeedPlan.changes(told: [:], standings: standings, granted: [])
     #expect(changes.map(\.product) == [issue, other])
     let told = Dictionary(uniqueKeysWithValues: changes.map { ($0.product, $0) })
-    #expect(FeedPlan.changes(told: told, standings: standings).isEmpty)
+    #expect(FeedPlan.changes(told: told, standings: standings, granted: []).isEmpty)
   }
 
   @Test(
@@ -111,7 +122,7 @@ struct FeedPlanTests {
     /// Writes down what is told of the standings; answers it.
     func tell(_ standings: [ProductIdentifier: FeedStanding]) -> [ProductIdentifier] {
       let fitting = room.fit(
-        FeedPlan.changes(told: told, standings: standings), told: told, standings: standings)
+        FeedPlan.changes(told: told, standings: standings, granted: []), told: told, standings: standings)
       for product in fitting.forgotten { told[product] = nil }
       for item in fitting.told { told[item.product] = item }
       #expect(told.count <= 3)

@@ -4,6 +4,7 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import PullboxAPI
 
 /// The facts about a feed that one read of the database finds.
 struct FeedFacts: Sendable {
@@ -17,6 +18,8 @@ struct FeedFacts: Sendable {
   /// The issues that these transactions unlocked and that are written down; empty for a feed without a
   /// customer.
   var record = EntitlementRecord.empty
+  /// The products that the device was granted by purchases that are revoked, as far as the feed may still have to tell it.
+  var granted: Set<ProductIdentifier> = []
   /// The latest item of each product that the feed has told.
   var told: ToldItems
 
@@ -25,7 +28,7 @@ struct FeedFacts: Sendable {
 
   /// Returns the facts about the feed of each question, in that order; nil where there is no such feed. Throws ``DatabaseError``.
   ///
-  /// The feeds are read, then all that their customers bought, then all that it unlocked: over a network in one round trip each, however
+  /// The feeds are read, then all that their customers bought, then all that it unlocked and was granted: over a network in one round trip each, however
   /// many feeds there are, where the caller has prefetched the first (``look(at:in:)``).
   ///
   /// - Parameter pass: called before each feed.
@@ -47,11 +50,15 @@ struct FeedFacts: Sendable {
       return facts
     }
     connection.prefetch { connection in
-      for facts in all { _ = try facts?.readRecord(catalog, in: connection) }
+      for facts in all {
+        _ = try facts?.readRecord(catalog, in: connection)
+        _ = try facts?.readGranted(in: connection)
+      }
     }
     return try all.map { facts in
       guard var facts else { return nil }
       facts.record = try facts.readRecord(catalog, in: connection)
+      facts.granted = try facts.readGranted(in: connection)
       return facts
     }
   }
@@ -87,6 +94,15 @@ struct FeedFacts: Sendable {
     guard feed.customer != nil else { return .empty }
     return try EntitlementRecordTable.record(of: catalog.recorded(transactions), in: connection)
   }
+
+  /// A purchase of a product that is told to be revoked needs no look any more; one that unlocked others always does.
+  private func readGranted(in connection: borrowing Connection) throws -> Set<ProductIdentifier> {
+    let revoked = transactions.filter {
+      $0.revokedDate != nil && told.items[$0.product]?.kind != .revoked
+    }
+    let grants = try GrantTable.states(on: feed.device, paidBy: revoked.map(\.key), in: connection)
+    return Set(grants.keys.map(\.product))
+  }
 }
 
 /// The items that a feed has told, one for each product, as of one sequence.
@@ -121,6 +137,7 @@ struct FeedFinding: Sendable {
   private let feed: FeedTable.Feed
   private let cursor: FeedService.Cursor?
   private let told: ToldItems
+  private let granted: Set<ProductIdentifier>
   private let standings: FeedStandings
   /// Whether the time of this use is to be written down, which happens once a day.
   private let isUsed: Bool
@@ -135,7 +152,7 @@ struct FeedFinding: Sendable {
   ///   - isUsed: whether the use of the feed is written down with the finding.
   ///   - room: the bound on the products that the feed may tell of.
   init(of facts: FeedFacts, standings: FeedStandings, isUsed: Bool, room: FeedPlan.Room) {
-    (feed, cursor, told) = (facts.feed, facts.cursor, facts.told)
+    (feed, cursor, told, granted) = (facts.feed, facts.cursor, facts.told, facts.granted)
     (self.standings, self.isUsed, self.room) = (standings, isUsed, room)
   }
 
@@ -145,7 +162,7 @@ struct FeedFinding: Sendable {
   /// Whether there is anything to write down: items, issues that a run unlocked, or the time of this use.
   /// Without news the page of the facts is the answer, and no write is made.
   var isNews: Bool {
-    let changes = FeedPlan.changes(told: told.items, standings: standings.products)
+    let changes = FeedPlan.changes(told: told.items, standings: standings.products, granted: granted)
     return isUsed || !standings.unlocked.isEmpty
       || !room.fit(changes, told: told.items, standings: standings.products).isEmpty
   }
@@ -169,7 +186,8 @@ struct FeedFinding: Sendable {
     guard feed.sequence == self.feed.sequence else { return .overtaken }
     let acknowledged = cursor?.epoch == feed.epoch ? cursor?.sequence ?? .max : .max
     let fitting = room.fit(
-      FeedPlan.changes(told: told.items, standings: standings.products, acknowledged: acknowledged),
+      FeedPlan.changes(
+        told: told.items, standings: standings.products, granted: granted, acknowledged: acknowledged),
       told: told.items, standings: standings.products)
     guard
       let new = try FeedTable.tell(fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)

@@ -348,6 +348,25 @@ struct FeedTests {
     }
   }
 
+  @Test("a refund before a device first asks is told where the issue was granted, and nowhere else")
+  func refundBeforeTheFirstAnswer() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let feed = try #require(try await server.grantForPurchase().feed)
+      let other = Device(id: try #require(DeviceIdentifier("other-device")))
+      let others = try await show([server.purchase()], of: other, to: server)
+      server.clock.advance(by: .seconds(600))
+      var refunded = server.purchase()
+      refunded.cancellationDate = server.clock.now()
+      let third = Device(id: try #require(DeviceIdentifier("third-device")))
+      _ = try await show([refunded], of: third, to: server)
+      let answer = try await read(feed, of: server)
+      #expect(kinds(answer) == ["revoked issue1"])
+      #expect(try await read(feed, after: answer.cursor, of: server).entries.isEmpty)
+      #expect(try await read(others, as: other, of: server).entries.isEmpty)
+    }
+  }
+
   @Test("a token of another device, or altered, is refused with 403, an expired one or none with 401")
   func tokens() async throws {
     try await ServerHarness.run { server in
