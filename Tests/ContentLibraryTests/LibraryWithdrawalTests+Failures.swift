@@ -57,6 +57,38 @@ extension LibraryWithdrawalTests {
     }
   }
 
+  @Test(
+    "a death at any step of a removal leaves the version whole or gone, with nothing in the trash",
+    arguments: [false, true])
+  func deathsOfRemovals(isWithdrawn: Bool) async throws {
+    var index = 0
+    var outcomes: Set<Int> = []
+    while true {
+      let operations = FaultyFileOperations()
+      let fixture = try LibraryFixture(operations: operations)
+      try await fixture.place(package)
+      if isWithdrawn {
+        try await hear(.revoked, fixture.library)
+        _ = await fixture.library.settleWithdrawals()
+      }
+      operations.die(at: operations.steps.count + index)
+      _ = try? await fixture.library.remove(product)
+      let hasDied = operations.isDead
+      let library = try restarted(fixture)
+      let items = try await library.items()
+      #expect(items.allSatisfy { $0.state == (isWithdrawn ? .offline : .present) }, "call \(index)")
+      #expect(try await library.verify().allSatisfy { $0.state == .present }, "call \(index)")
+      #expect(try isThere(isWithdrawn ? hidden(fixture) : fixture.path(package)) == !items.isEmpty)
+      let hasTrash = try isThere(fixture.paths.trash)
+      #expect(try !hasTrash || FileSystem.list(fixture.paths.trash).isEmpty, "call \(index)")
+      outcomes.insert(items.count)
+      library.close()
+      guard hasDied else { break }
+      index += 1
+    }
+    #expect(index > 5 && outcomes == [0, 1])
+  }
+
   @Test("a move that fails at any step is tried again while the library lives, out as well as back")
   func failures() async throws {
     for isBack in [false, true] {

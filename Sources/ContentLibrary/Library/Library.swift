@@ -215,6 +215,7 @@ package final class Library: Sendable {
       state.expected = .identified(identifier)
     }
     try endMoves()
+    try endRemovals()
     withdrawals.signal()
     for record in try database.libraryRecords() {
       switch presence(of: record) {
@@ -272,11 +273,11 @@ package final class Library: Sendable {
   }
 
   /// Moves what is at `path` to the trash, so that the name is free. Nothing at the path is no error. The
-  /// trash is on the same file system, so that this is one rename.
-  func moveAside(_ path: String) throws(SystemError) {
+  /// trash is on the same file system, so that this is one rename. With a `mark` it has that name there.
+  func moveAside(_ path: String, as mark: String? = nil) throws(SystemError) {
     guard try operations.status(of: path) != nil else { return }
     try makeFolders(paths.trash, permissions: 0o700)
-    try operations.rename(path, to: "\(paths.trash)/\(ContentJobIdentifier.random())")
+    try operations.rename(path, to: "\(paths.trash)/\(mark ?? "\(ContentJobIdentifier.random())")")
     isTrashLeft.store(true, ordering: .relaxed)
     try operations.synchronizeDirectory(FileSystem.parent(of: path))
   }
