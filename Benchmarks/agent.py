@@ -16,7 +16,7 @@ from pathlib import Path
 
 import agent_bus
 import agent_reading
-from measuring import GIGABYTE, memory, peak_memory, processor_time, run, say
+from measuring import GIGABYTE, memory, peak_memory, processor_time, run, say, wake_ups
 from reporting import Results, Target, row, show
 from services import Daemon, Services, request
 
@@ -343,33 +343,10 @@ def ask_agent(path, target):
     return seconds, answer
 
 
-def thread_runs(pid):
-    """How often the threads of a process were put on a processor."""
-    runs = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            runs += int((task / "schedstat").read_text().split()[2])
-        except FileNotFoundError:
-            pass
-    return runs
-
-
 def used_time(pid):
     """Seconds that a process was on a processor, with the threads that have ended, to a hundredth."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wake_ups(pid, seconds):
-    """How often a second a process that slept began to run: what runs within 20 ms of it is one wake-up."""
-    count, known, was_busy = 0, thread_runs(pid), False
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(0.02)
-        now = thread_runs(pid)
-        count += now != known and not was_busy
-        known, was_busy = now, now != known
-    return count / seconds
 
 
 def row_history(arguments, _):

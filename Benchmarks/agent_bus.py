@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from measuring import run, say, wait_until
+from measuring import run, say, wait_until, wake_ups
 from reporting import Target, row
 
 MEBIBYTE = 1 << 20
@@ -260,17 +260,18 @@ def beside_rows(arguments, services, Agent, package):
 
 
 def idle_rows(arguments, services, Agent, package):
-    """How often the threads of an agent are woken that has nothing to do: each thread's own count, so that one question to a service is
-    several."""
-    woken = []
+    """How often an agent that has nothing to do is woken; and each thread of it by itself, so that one wake-up may be several."""
+    woken, turns = [], []
     with Agent(arguments, services) as agent:
         time.sleep(10)
         for _ in range(arguments.runs):
             before = switches(agent.daemon.pid)
-            time.sleep(QUIET_SECONDS)
+            woken.append(wake_ups(agent.daemon.pid, QUIET_SECONDS))
             counts = {}
             for (_, name), count in grown(before, switches(agent.daemon.pid)).items():
                 counts[name] = counts.get(name, 0) + count
-            woken.append(sum(counts.values()) / QUIET_SECONDS)
-            say(f"  idle: {woken[-1]:.2f} a second; " + ", ".join(f"{name} {count}" for name, count in counts.items() if count))
-    return [row("idle", "idle, wake-ups a second of all threads", "1/s", {"pullbox": woken}, [Target(None, 0.5)])]
+            turns.append(sum(counts.values()) / QUIET_SECONDS)
+            say(f"  idle: {woken[-1]:.2f} a second, {turns[-1]:.2f} of threads; "
+                + ", ".join(f"{name} {count}" for name, count in counts.items() if count))
+    return [row("idle", "idle, wake-ups a second", "1/s", {"pullbox": woken}, [Target(None, 0.5)]),
+            row("idle-threads", "the same, of each thread by itself", "1/s", {"pullbox": turns}, [])]

@@ -124,3 +124,26 @@ def processor_model():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor()
+
+
+def thread_runs(pid):
+    """How often the threads of a process were put on a processor."""
+    runs = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            runs += int((task / "schedstat").read_text().split()[2])
+        except FileNotFoundError:
+            pass
+    return runs
+
+
+def wake_ups(pid, seconds):
+    """How often a second a process that slept began to run: what runs within 20 ms of it is one wake-up."""
+    count, known, was_busy = 0, thread_runs(pid), False
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.02)
+        now = thread_runs(pid)
+        count += now != known and not was_busy
+        known, was_busy = now, now != known
+    return count / seconds
