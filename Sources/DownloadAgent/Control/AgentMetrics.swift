@@ -21,6 +21,7 @@ struct AgentMetrics: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     registerWork(in: &metrics)
     registerPeers(in: &metrics)
+    registerLimits(in: &metrics)
     registerLibrary(in: &metrics)
   }
 
@@ -52,6 +53,26 @@ struct AgentMetrics: MetricSource {
       ) { $0.compactMap { peer in peer.status.lastSuccess.map { .init($0, labels: [peer.name]) } } },
     ]
     metrics.register(peers) { [("server", server.status), ("store", store.status)] }
+  }
+
+  /// Nothing is told of a limit that is not set.
+  private func registerLimits(in metrics: inout MetricRegistry) {
+    let limits: [Metric<NetworkLimits?>] = [
+      .gauge(
+        "pullbox_agent_rate_limit_bytes_per_second", help: "What all transfers together may take a second.",
+        labels: []
+      ) { $0?.maximumRate.map { [.init($0.rawValue)] } ?? [] },
+      .gauge("pullbox_agent_window_open", help: "1 while downloads may run by their windows.", labels: []) {
+        $0?.window.map { [.init($0.isOpen ? 1 : 0)] } ?? []
+      },
+      .gauge("pullbox_agent_budget_bytes", help: "What may come in a month.", labels: []) {
+        $0?.budget.map { [.init($0.limit.rawValue)] } ?? []
+      },
+      .gauge("pullbox_agent_budget_used_bytes", help: "What came in this month.", labels: []) {
+        $0?.budget.map { [.init($0.used.rawValue)] } ?? []
+      },
+    ]
+    metrics.register(limits) { await downloads.networkLimits }
   }
 
   /// Counts come from the records, also while the library is away.

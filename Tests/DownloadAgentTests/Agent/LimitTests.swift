@@ -103,6 +103,37 @@ import Testing
     }
   }
 
+  @Test("the page of metrics has the limits that are set, and what came of the budget")
+  func metrics() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let clock = ManualWallClock(try time("2026-11-14T12:00:00Z"))
+    let harness = try AgentHarness()
+    try await server.open { [utc] url in
+      try await harness.run(
+        server: url, wallClock: clock, calendar: utc, configure: { $0.monthlyBudget = .init(.gibibytes(1)) }
+      ) { agent in
+        func samples() async throws -> [String: Double] {
+          let answer = try await harness.ask("GET", "/metrics")
+          return try PrometheusPage(String(decoding: answer.body, as: UTF8.self)).samples
+        }
+        try server.queuePurchase()
+        _ = try await agent.ended()
+        let first = try await samples()
+        #expect(first["pullbox_agent_budget_bytes"] == 1_073_741_824)
+        #expect((first["pullbox_agent_budget_used_bytes"] ?? 0) >= 1000)
+        #expect(first["pullbox_agent_rate_limit_bytes_per_second"] == nil)
+        #expect(first["pullbox_agent_window_open"] == nil)
+        let night = try DownloadWindows(["01:00-06:00"])
+        try await agent.downloads.setLimits(DownloadLimits(rate: .kibibytes(512), windows: night))
+        let second = try await samples()
+        #expect(second["pullbox_agent_rate_limit_bytes_per_second"] == 524_288)
+        #expect(second["pullbox_agent_window_open"] == 0)
+        #expect(second["pullbox_agent_budget_bytes"] == nil)
+      }
+    }
+  }
+
   @Test(
     "what a person asks for now passes window and budget, and what the agent wants now by itself does not")
   func person() async throws {
