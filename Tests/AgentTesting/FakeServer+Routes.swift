@@ -23,16 +23,16 @@ extension FakeServer {
       if self.state.current.isStoreDeaf { try await Task.sleep(for: .seconds(600)) }
       self.change { $0.queueDevice = request.queryValue("device") }
       if let known = request.queryValue("known") {
-        self.change { $0.queueWaits += 1 }
+        self.change { $0.queueWaits.append(SystemMonotonicClock().now()) }
         // Until the peer gives up, which cancels this.
-        while self.state.current.queueTags.areAwaited, self.tag(of: self.page(of: request)) == known {
+        while self.state.current.queueTags == .awaited, self.tag(of: self.page(of: request)) == known {
           try await Task.sleep(for: .milliseconds(10))
         }
       }
       let page = self.page(of: request)
       let answer = TransactionsResponse(
         transactions: page, revision: self.state.current.accountRevision,
-        tag: self.state.current.queueTags.areTold ? self.tag(of: page) : nil)
+        tag: self.state.current.queueTags == .none ? nil : self.tag(of: page))
       while self.state.current.isQueueHeld { await Task.yield() }
       return try .json(answer)
     }
@@ -339,7 +339,9 @@ extension FakeServer {
   }
 
   private func tag(of page: [StoreTransaction]) -> String {
-    page.map { "\($0.id.description)-\($0.state.rawValue)" }.joined(separator: ".") + "."
+    let state = state.current
+    if state.queueTags == .everNew { return "\(state.asked.count)" }
+    return page.map { "\($0.id.description)-\($0.state.rawValue)" }.joined(separator: ".") + "."
   }
 
   /// The unfinished transactions by identifier, as the store's contract has it.

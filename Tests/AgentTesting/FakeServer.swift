@@ -30,6 +30,17 @@ package final class FakeServer: Sendable {
     case stall(after: Int)
   }
 
+  /// The tags of the store's answers about its queue, by which questions may wait for a change.
+  package enum QueueTags: Sendable {
+    case none
+    /// Answers have tags, and no question waits.
+    case told
+    /// A question with the tag of the queue waits for another one.
+    case awaited
+    /// Each answer has a tag of its own, as if every question changed the queue.
+    case everNew
+  }
+
   package struct State: Sendable {
     /// The latest words about what was read, by grant, and all that devices told.
     package var reading: [String: ReadingProgress] = [:]
@@ -139,10 +150,10 @@ package final class FakeServer: Sendable {
     package var queueDevice: String?
     /// The revision of the account's purchases, on whatever device.
     package var accountRevision: Int64?
-    /// Whether the store's answers have tags, and whether questions that give them back wait.
-    package var queueTags: (areTold: Bool, areAwaited: Bool) = (false, false)
-    /// Questions that gave a tag back.
-    package var queueWaits = 0
+    /// The tags of the store's answers about its queue.
+    package var queueTags = QueueTags.none
+    /// When questions that gave a tag back came.
+    package var queueWaits: [MonotonicInstant] = []
     /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
     package var previous: PreviousContent?
     package var publisherKeys: [PublisherKeyIdentifier]?

@@ -1,5 +1,6 @@
 import AgentTesting
 import Commerce
+import ContentLibrary
 import ContentPackage
 import CoreTypes
 import Database
@@ -104,13 +105,13 @@ import Testing
   {
     let package = try FixturePackage.file(length: 1000)
     let server = FakeServer([package])
-    server.change { $0.queueTags = (true, true) }
+    server.change { $0.queueTags = .awaited }
     let harness = try AgentHarness()
     try await server.open { url in
       try await harness.run(
         server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
       ) { agent in
-        while server.state.current.queueWaits == 0 { await Task.yield() }
+        while server.state.current.queueWaits.isEmpty { await Task.yield() }
         try server.queuePurchase(transaction: "2000000000000001")
         try await agent.finished(["2000000000000001"])
       }
@@ -121,18 +122,53 @@ import Testing
   func hastyStore() async throws {
     let package = try FixturePackage.file(length: 1000)
     let server = FakeServer([package])
-    server.change { $0.queueTags = (true, false) }
+    server.change { $0.queueTags = .told }
     let harness = try AgentHarness()
     try await server.open { url in
       try await harness.run(server: url) { agent in
-        while server.state.current.queueWaits < 5 { await Task.yield() }
+        while server.state.current.queueWaits.count < 5 { await Task.yield() }
         try server.queuePurchase(transaction: "2000000000000001")
         try await agent.finished(["2000000000000001"])
       }
     }
     let state = server.state.current
     let asked = state.asked.count { $0 == "GET /store/v1/transactions" }
-    #expect(state.queueWaits * 2 <= asked + 1)
+    #expect(state.queueWaits.count * 2 <= asked + 1)
+  }
+
+  @Test("a store whose every answer has a new tag is asked once a second at most, and delivers")
+  func restlessStore() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.queueTags = .everNew }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(
+        server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
+      ) { agent in
+        while server.state.current.queueWaits.count < 3 { await Task.yield() }
+        try server.queuePurchase(transaction: "2000000000000001")
+        try await agent.finished(["2000000000000001"])
+      }
+    }
+    let waits = server.state.current.queueWaits
+    #expect(waits[2] - waits[0] >= .seconds(2))
+  }
+
+  @Test("a question that waits at the store is asked anew over another way")
+  func otherWay() async throws {
+    let server = FakeServer()
+    server.change { $0.queueTags = .awaited }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(
+        server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
+      ) { agent in
+        while server.state.current.queueWaits.isEmpty { await Task.yield() }
+        await agent.transactions.store.network.tryAgain()
+        while server.state.current.queueWaits.count < 2 { await Task.yield() }
+      }
+    }
   }
 
   private func store(_ url: String) throws -> StoreQueueClient {
