@@ -199,9 +199,13 @@ class AgentClient:
         """What a gift or promotional code gives the account; nothing is redeemed. Raises as ``redeem`` does."""
         return await self._get(AgentCodePreview, f"/v1/codes/{_segment(code)}", _optional(locale=locale))
 
-    async def redeem(self, code: str, *, key: str | None = None) -> AgentTransaction:
-        """Redeems a code; ``key`` is as with ``buy``. Raises ``not-found``, and ``state-conflict`` for one that gives nothing now."""
-        return await self._ask_once(f"/v1/codes/{_segment(code)}", key, None)
+    async def redeem(
+        self, code: str, *, key: str | None = None, session: str | None = None, ignore: Iterable[str] | None = None
+    ) -> AgentTransaction:
+        """Redeems a code; what follows, and what is said with it, is as with ``buy``. Raises ``not-found``, and ``state-conflict`` for one that
+        gives nothing now."""
+        body = coding.write({"session": session, "ignore": None if ignore is None else list(ignore)})
+        return await self._ask_once(f"/v1/codes/{_segment(code)}", key, body)
 
     async def subscriptions(self) -> list[StoreSubscription]:
         """The account's subscriptions, also those that are over."""
@@ -555,7 +559,7 @@ class AgentClient:
         except UnexpectedResponse as error:
             return error
 
-    async def _ask_once(self, target: str, key: str | None, body: bytes | None) -> AgentTransaction:
+    async def _ask_once(self, target: str, key: str | None, body: bytes) -> AgentTransaction:
         """Asks again, for half a minute, while the answer is lost on its way."""
         key = secrets.token_hex(16) if key is None else key
         if not 1 <= len(key) <= 255 or not all("!" <= character <= "~" for character in key):
@@ -564,7 +568,7 @@ class AgentClient:
         losses = 0
         while True:
             try:
-                return await self._call(AgentTransaction, "POST", target, body or b"", [("Idempotency-Key", key)])
+                return await self._call(AgentTransaction, "POST", target, body, [("Idempotency-Key", key)])
             except Unreachable as error:
                 # Only a connection that was there can have lost an answer; after that, one that is not there yet is waited for.
                 if not (error.connection_lost or losses) or losses == 10:

@@ -56,8 +56,8 @@ TYPES: dict[str, dict[str, type]] = {
 }
 # Documents that a client writes, and texts.
 WRITTEN = {
-    "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRestoreRequest", "DownloadIdentifier",
-    "LibraryVersionRequest", "ReadingReport", "SessionName", "ShownPrice"}
+    "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRedeemRequest", "AgentRestoreRequest",
+    "DownloadIdentifier", "LibraryVersionRequest", "ReadingReport", "SessionName", "ShownPrice"}
 
 
 def members(kind: type) -> list[str]:

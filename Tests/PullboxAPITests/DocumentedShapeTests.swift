@@ -68,6 +68,7 @@ struct DocumentedShapeTests {
     Shape(
       page: "agent.md", text: "{product, quantity?, applicationUsername?, shown?, optIn?, session?, ignore?}",
       type: "AgentPurchaseRequest"),
+    Shape(page: "agent.md", text: "{session?, ignore?}", type: "AgentRedeemRequest"),
     Shape(page: "agent.md", text: "{account,preview?,listing?}", type: "AgentCodePreview"),
     Shape(page: "agent.md", text: "{name, source, device?, since}", type: "DownloadCondition"),
     Shape(page: "agent.md", text: "{name, by?}", type: "IgnoredCondition"),

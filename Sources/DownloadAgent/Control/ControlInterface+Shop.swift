@@ -54,8 +54,11 @@ extension ControlInterface {
     }
     routes.on(.post, "/v1/codes/{code}") { request, parameters in
       let code = try Self.code(parameters)
+      let wanted = try await request.decodeIfPresent(AgentRedeemRequest.self, upTo: Self.maximumBody)
+      try Self.check(ignored: wanted?.ignore)
       let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
-      let transaction = try await transactions.redeem(code, key: key)
+      let transaction = try await transactions.redeem(
+        code, wanted ?? AgentRedeemRequest(), key: key, by: request.credentials?.user)
       await shop.forgetHoldings()
       return try .json(transaction, status: .created)
     }

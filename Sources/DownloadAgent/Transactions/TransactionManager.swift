@@ -193,12 +193,13 @@ actor TransactionManager {
     } catch {
       throw error.problem(of: .store)
     }
-    let ignored = (request.ignore ?? []).map { IgnoredCondition(name: $0, by: user) }
-    return try await begin(transaction, session: request.session, ignored: ignored)
+    return try await begin(transaction, session: request.session, ignoring: request.ignore, by: user)
   }
 
-  /// Redeems a code at the store, as ``purchase(_:key:)`` buys.
-  func redeem(_ code: GiftCode, key: String) async throws -> AgentTransaction {
+  /// Redeems a code at the store, as ``purchase(_:key:by:)`` buys.
+  func redeem(
+    _ code: GiftCode, _ request: AgentRedeemRequest, key: String, by user: UInt32? = nil
+  ) async throws -> AgentTransaction {
     try await requirePlace("the code was not redeemed")
     let transaction: StoreTransaction
     do {
@@ -206,7 +207,7 @@ actor TransactionManager {
     } catch {
       throw error.problem(of: .store)
     }
-    return try await begin(transaction)
+    return try await begin(transaction, session: request.session, ignoring: request.ignore, by: user)
   }
 
   /// Throws `device-limit` only where the server says so.
@@ -221,8 +222,10 @@ actor TransactionManager {
   /// Takes up what the store has just sold. The queue is asked as well, since its answer may be the first to
   /// know the next state.
   private func begin(
-    _ transaction: StoreTransaction, session: SessionName? = nil, ignored: [IgnoredCondition] = []
+    _ transaction: StoreTransaction, session: SessionName?, ignoring conditions: [MachineConditionName]?,
+    by user: UInt32?
   ) async throws -> AgentTransaction {
+    let ignored = (conditions ?? []).map { IgnoredCondition(name: $0, by: user) }
     try await observe(transaction, session: session, ignored: ignored)
     // The queue may have told of it before.
     if let session { try await downloads.noteSession(session, of: transaction.id) }

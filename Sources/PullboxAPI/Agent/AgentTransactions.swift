@@ -97,6 +97,20 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   }
 }
 
+/// `POST /v1/codes/{code}` of the agent: how the content of a code is fetched. Without members it is fetched as a purchase of no app.
+public struct AgentRedeemRequest: Codable, Hashable, Sendable {
+  /// The app that redeems: the transaction and its downloads bear its name. The store is not told. Absent for none.
+  public var session: SessionName?
+  /// The conditions of the machine that its downloads pass, of ``MachineConditionName/ignorable``; absent for none.
+  public var ignore: [MachineConditionName]?
+
+  /// Creates the request. What is nil is left out of it.
+  public init(session: SessionName? = nil, ignore: [MachineConditionName]? = nil) {
+    self.session = session
+    self.ignore = ignore
+  }
+}
+
 /// `POST /v1/restore` of the agent: what is to be fetched of what is owned. Without members it is all of it.
 public struct AgentRestoreRequest: Codable, Hashable, Sendable {
   /// The order in which downloads are begun.

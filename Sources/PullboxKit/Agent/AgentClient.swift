@@ -97,7 +97,7 @@ public struct AgentClient: Sendable {
     }
   }
 
-  /// Returns what a gift or promotional code gives the account of the agent, if it is redeemed now: for a question before ``redeem(_:key:)``,
+  /// Returns what a gift or promotional code gives the account of the agent, if it is redeemed now: for a question before ``redeem(_:_:key:)``,
   /// as which it throws. Nothing is redeemed. Its `preview` is nil where the store does not tell that; all of it is nil for an agent of an
   /// earlier version.
   public func preview(
@@ -117,13 +117,18 @@ public struct AgentClient: Sendable {
 
   /// Redeems a gift or promotional code at the store, in the account of the agent; what follows is as with ``buy(_:quantity:key:)``, and so
   /// is `key`. Throws `request-malformed` for what is no code, `not-found` where the store knows no such code, `state-conflict` for one that is used up,
-  /// that the account has redeemed, that has no price in its territory, and for what it owns.
-  public func redeem(_ code: String, key: String? = nil) async throws(APICallError) -> AgentTransaction {
+  /// that the account has redeemed, that has no price in its territory, and for what it owns. An agent of an earlier version passes over
+  /// `wanted`.
+  public func redeem(
+    _ code: String, _ wanted: AgentRedeemRequest = AgentRedeemRequest(), key: String? = nil
+  ) async throws(APICallError) -> AgentTransaction {
     guard let code = GiftCode(code) else {
       throw .problem(Problem(.requestMalformed, "a code is letters, digits and hyphens"))
     }
     return try await askOnce(key: key) { fields throws(APICallError) in
-      try await api.call("POST", "/v1/codes/\(code)", headers: fields, as: AgentTransaction.self).value
+      try await api.call(
+        "POST", "/v1/codes/\(code)", body: wanted, headers: fields, as: AgentTransaction.self
+      ).value
     }
   }
 

@@ -88,7 +88,7 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Redeems a gift or promotional code, and returns once the store has accepted it; its content is delivered as with a purchase. Throws
-  /// `APICallError` as ``AgentClient/redeem(_:key:)`` does.
+  /// `APICallError` as ``AgentClient/redeem(_:_:key:)`` does.
   @discardableResult
   public func redeem(_ code: String) async throws -> PaymentTransaction {
     PaymentTransaction(try await agent.redeem(code))

@@ -20,7 +20,7 @@ enum RedeemCommand: Command {
       .confirmed,
       .flag(
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
-      .timeout,
+      .timeout, .ignoredConditions,
     ])
 
   /// Checks the code's form before any request. A store that does not tell what a code gives is asked to redeem it all
@@ -31,6 +31,7 @@ enum RedeemCommand: Command {
       throw UsageError("CODE is letters, digits and hyphens, \(GiftCode.maximumLength) at most")
     }
     _ = try context.timeout()
+    let wanted = AgentRedeemRequest(ignore: try context.ignoredConditions())
     let agent = try context.agent()
     let shown = try await telling(of: text) { () async throws(APICallError) in
       try await agent.preview(of: text, locale: ReaderLocale.tag())
@@ -44,7 +45,7 @@ enum RedeemCommand: Command {
       context.console.note(gives)
     }
     let transaction = try await telling(of: text) { () async throws(APICallError) in
-      try await agent.redeem(text)
+      try await agent.redeem(text, wanted)
     }
     try await BuyCommand.follow(transaction, with: agent, in: context)
   }

@@ -63,12 +63,20 @@ struct ShopTests {
     try await server.open { url in
       try await harness.run(server: url) { agent in
         for _ in 0..<2 {
-          let answer = try await harness.ask("POST", "/v1/codes/abc-1", headers: [("Idempotency-Key", "k1")])
+          let answer = try await harness.ask(
+            "POST", "/v1/codes/abc-1", #"{"session":"org.example.Reader","ignore":["metered"]}"#,
+            headers: [("Idempotency-Key", "k1")])
           #expect(answer.status == 201)
           let transaction = try APIJSON.decode(AgentTransaction.self, from: answer.body)
           #expect(transaction.id.description == "2000000000000777")
+          #expect(transaction.session?.description == "org.example.Reader")
         }
+        let refused = try await harness.ask("POST", "/v1/codes/ABC-2", #"{"ignore":["offline"]}"#)
+        #expect(try Self.code(refused) == .requestMalformed)
         #expect(server.state.current.redemptions == ["ABC-1 k1", "ABC-1 k1"])
+        let download = try await agent.ended()
+        #expect(download.session?.description == "org.example.Reader")
+        #expect(download.ignored?.map(\.name) == [.metered])
         _ = try await agent.transaction("finished")
         #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.count == 1)
       }

@@ -255,6 +255,10 @@ extension WireSample {
       #"{"ignore": ["metered"], "priority": -1000, "session": "org.example.Reader", "urgency": "background"}"#,
       minimal: "{}"),
     WireSample(
+      AgentRedeemRequest.self,
+      #"{"ignore": ["metered", "on-battery"], "session": "org.example.Reader"}"#,
+      minimal: "{}"),
+    WireSample(
       AgentPurchaseRequest.self,
       """
       {
