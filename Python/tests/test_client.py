@@ -74,6 +74,11 @@ class CallTests(FakeAgentTestCase):
         self.answers.append(answer(202, {"products": []}))
         await self.agent.restore(["a"], ignore=("metered",))
         self.assertEqual(self.last_body(), {"products": ["a"], "ignore": ["metered"]})
+        self.answers += [answer(201, TRANSACTION), answer(201, TRANSACTION)]
+        await self.agent.redeem("ABC-1")
+        self.assertEqual(self.last_body(), {})
+        await self.agent.redeem("ABC-1", session="org.example.Reader", ignore=("metered",))
+        self.assertEqual(self.last_body(), {"session": "org.example.Reader", "ignore": ["metered"]})
 
     async def test_a_lease_has_its_item_and_ends_with_its_connection(self) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"

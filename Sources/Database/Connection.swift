@@ -88,9 +88,8 @@ public struct Connection: ~Copyable {
     session.endPrefetch()
   }
 
-  /// Inserts one row into a table whose key is a number that the database chooses, unless there is one that it is in conflict with; returns
-  /// the number in `column`, and nil for a conflict. The statement says `ON CONFLICT DO NOTHING`; rows that never are in conflict
-  /// are for ``insert(_:_:numberedBy:)``. SQLite keeps the last number: `RETURNING`
+  /// Inserts one row into a table whose key is a number that the database chooses, and returns the number in `column`; nil for a conflict,
+  /// where the statement says `ON CONFLICT DO NOTHING`. One that does not is better made by ``insert(_:_:numberedBy:)``. SQLite keeps the last number: `RETURNING`
   /// makes a table of 100 KiB in memory for each statement there. Throws as ``execute(_:_:)`` does.
   public func insertNumbered(
     _ sql: String, _ values: [SQLValue], answering column: String

@@ -66,15 +66,16 @@ package enum FeedPlan {
   /// - Parameters:
   ///   - told: what the feed told last of each product.
   ///   - standings: how each product stands now; a product that is missing changes nothing.
-  ///   - granted: products that the device may have though the feed told nothing of them: they are told to be revoked.
+  ///   - granted: the transactions by which the device may have a product though the feed told nothing of that: it is told where they are
+  ///     revoked.
   ///   - acknowledged: the sequence up to which the device has surely heard.
   package static func changes(
     told: [ProductIdentifier: FeedItem], standings: [ProductIdentifier: FeedStanding],
-    granted: Set<ProductIdentifier>, acknowledged: Int64 = .max
+    granted: [ProductIdentifier: Set<TransactionIdentifier>], acknowledged: Int64 = .max
   ) -> [FeedItem] {
     standings.sorted { $0.key < $1.key }.compactMap { product, standing in
       change(
-        of: product, told: told[product], to: standing, isGranted: granted.contains(product),
+        of: product, told: told[product], to: standing, granted: granted[product] ?? [],
         acknowledged: acknowledged)
     }
   }
@@ -104,12 +105,18 @@ package enum FeedPlan {
     }
 
     /// Asked again and again with what it answers written down, it comes to have nothing to say. Within the
-    /// bound the changes are returned as they are. A product whose change is not kept is not told of.
+    /// bound the changes are returned as they are. A product whose change is not kept is not told of; what is gone and was never
+    /// told of makes no room for itself.
     package func fit(
       _ changes: [FeedItem], told: [ProductIdentifier: FeedItem],
       standings: [ProductIdentifier: FeedStanding]
     ) -> Fitting {
-      let new = changes.map(\.product).filter { told[$0] == nil }
+      func new(in changes: [FeedItem]) -> [ProductIdentifier] {
+        changes.map(\.product).filter { told[$0] == nil }
+      }
+      guard told.count + new(in: changes).count > limit else { return Fitting(told: changes) }
+      let changes = changes.filter { told[$0.product] != nil || !isGone(standings[$0.product]) }
+      let new = new(in: changes)
       guard told.count + new.count > limit else { return Fitting(told: changes) }
       // What is gone goes once that is told.
       let changed = Set(changes.map(\.product))
@@ -144,8 +151,8 @@ package enum FeedPlan {
 
   /// The item that tells the step from what was told to how the product stands; nil where that is no news.
   private static func change(
-    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding, isGranted: Bool,
-    acknowledged: Int64
+    of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding,
+    granted: Set<TransactionIdentifier>, acknowledged: Int64
   ) -> FeedItem? {
     func item(_ kind: FeedEntry.Kind, _ transaction: TransactionIdentifier) -> FeedItem {
       FeedItem(product: product, kind: kind, version: told?.version, transaction: transaction)
@@ -164,8 +171,10 @@ package enum FeedPlan {
       var changed = item(news, transaction)
       (changed.version, changed.length, changed.notBefore) = (version, length, notBefore)
       return changed
-    case (.missing, nil), (.missing, .withdrawn), (.revoked, .revoked): return nil
-    case (.revoked, nil) where !isGranted: return nil
+    case (.missing, nil), (.missing, .withdrawn): return nil
+    case (.revoked(let transaction), nil), (.revoked(let transaction), .revoked):
+      let isNews = told?.transaction != transaction && granted.contains(transaction)
+      return isNews ? item(.revoked, transaction) : nil
     case (.missing(let transaction), _): return item(.withdrawn, transaction)
     case (.revoked(let transaction), _): return item(.revoked, transaction)
     case (.running(let transaction, let until, let endsSoon), let kind):

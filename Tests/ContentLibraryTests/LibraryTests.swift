@@ -282,7 +282,7 @@ import Testing
     #expect(try await fixture.library.remove(product).isEmpty)
   }
 
-  @Test("content that a failed removal has moved aside goes by itself later") func leftTrash() async throws {
+  @Test("a removal that failed is ended by itself later") func leftTrash() async throws {
     let operations = FaultyFileOperations()
     let fixture = try LibraryFixture(operations: operations)
     let package = try FixturePackage.file(length: 10)
@@ -292,8 +292,9 @@ import Testing
     await #expect(throws: SystemError.self) { try await fixture.library.remove(package.manifest.product) }
     #expect(try FileSystem.list(fixture.paths.trash).count == 1)
     operations.fail(nil)
-    fixture.library.emptyTrashLeft()
+    await fixture.library.emptyTrashLeft()
     #expect(try FileSystem.list(fixture.paths.trash).isEmpty)
+    #expect(try await fixture.library.items().isEmpty)
   }
 
   @Test("trash that cannot be removed does not stop the start (R18)", .enabled(if: SmallDisk.isAvailable))

@@ -89,6 +89,43 @@ extension LibraryWithdrawalTests {
     #expect(index > 5 && outcomes == [0, 1])
   }
 
+  @Test("a removal that fails is ended by the next process that can, and takes nothing offline until then")
+  func failedRemoval() async throws {
+    let operations = FaultyFileOperations()
+    let fixture = try LibraryFixture(operations: operations)
+    try await fixture.place(package)
+    let other = try FixturePackage.file(length: 10, product: "com.example.other")
+    try await fixture.place(other)
+    let manifests = "/\(product)/."
+    let refuse: @Sendable (FileCall, String) -> Int32? = { call, subject in
+      call == .remove && subject.contains(manifests) ? EIO : nil
+    }
+    operations.answer(refuse)
+    await #expect(throws: SystemError.self) { try await fixture.library.remove(product) }
+    // What else goes through the trash leaves it there.
+    try await fixture.place(other)
+    await fixture.library.emptyTrashLeft()
+    #expect(try FileSystem.list(fixture.paths.trash).count == 1)
+    let unreadable: @Sendable (FileCall, String) -> Int32? = { call, subject in
+      call == .open && subject.hasSuffix(".trash") ? EACCES : nil
+    }
+    for rule in [refuse, unreadable] {
+      fixture.library.close()
+      let failing = FaultyFileOperations()
+      failing.answer(rule)
+      let next = Library(
+        paths: fixture.paths, database: fixture.database, operations: failing, log: Log(level: .error))
+      #expect(try next.look() == .online)
+      #expect(try await next.items().count == 2)
+      next.close()
+    }
+    #expect(try FileSystem.list(fixture.paths.trash).count == 1)
+    let last = try restarted(fixture)
+    #expect(try await last.items().map(\.product) == [other.manifest.product])
+    #expect(try FileSystem.list(fixture.paths.trash).isEmpty)
+    last.close()
+  }
+
   @Test("a move that fails at any step is tried again while the library lives, out as well as back")
   func failures() async throws {
     for isBack in [false, true] {

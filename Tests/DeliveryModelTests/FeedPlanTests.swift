@@ -29,7 +29,7 @@ struct FeedPlanTests {
     var told: [ProductIdentifier: FeedItem] = [:]
     return standings.map { standing in
       let change = FeedPlan.changes(
-        told: told, standings: [issue: standing], granted: granted ? [issue] : []
+        told: told, standings: [issue: standing], granted: granted ? [issue: [transaction]] : [:]
       ).first
       if let change { told[issue] = change }
       return change?.kind
@@ -70,6 +70,44 @@ struct FeedPlanTests {
         == [nil, .revoked, nil, .issueAvailable])
   }
 
+  @Test("a second purchase that was granted and revoked before the feed told of it is told as well, once")
+  func grantedAgain() throws {
+    let second = try #require(TransactionIdentifier("2"))
+    let told = FeedItem(product: issue, kind: .revoked, version: first, transaction: transaction, sequence: 3)
+    func change(_ granted: Set<TransactionIdentifier>, told: FeedItem) -> FeedItem? {
+      FeedPlan.changes(told: [issue: told], standings: [issue: .revoked(second)], granted: [issue: granted])
+        .first
+    }
+    #expect(change([transaction], told: told) == nil, "it was granted by another purchase alone")
+    let new = try #require(change([second], told: told))
+    #expect(new.kind == .revoked && new.transaction == second)
+    #expect(change([second], told: new) == nil)
+  }
+
+  @Test("what is gone and was never told of makes no room in a full feed, and the feed comes to rest")
+  func grantedInFullFeed() throws {
+    let names = try (0..<4).map { try #require(ProductIdentifier("com.example.heroes.\($0)")) }
+    let room = FeedPlan.Room(limit: 3) { _ in nil }
+    var standings = Dictionary(uniqueKeysWithValues: names[...2].map { ($0, available(first)) })
+    standings[names[3]] = .revoked(transaction)
+    var told: [ProductIdentifier: FeedItem] = [:]
+    func tell() -> FeedPlan.Fitting {
+      let fitting = room.fit(
+        FeedPlan.changes(told: told, standings: standings, granted: [names[3]: [transaction]]), told: told,
+        standings: standings)
+      for product in fitting.forgotten { told[product] = nil }
+      for item in fitting.told { told[item.product] = item }
+      return fitting
+    }
+    #expect(tell().told.map(\.product) == Array(names[...2]))
+    #expect(tell().isEmpty)
+    // With room it is told.
+    standings[names[2]] = nil
+    told[names[2]] = nil
+    #expect(tell().told.map(\.product) == [names[3]])
+    #expect(tell().isEmpty)
+  }
+
   @Test("of a subscription its coming end and its end are told, each once, and that it goes on")
   func subscription() {
     let later = date + .seconds(86_400)
@@ -89,7 +127,7 @@ struct FeedPlanTests {
       let item = FeedItem(
         product: issue, kind: kind, version: first, transaction: transaction, sequence: sequence)
       return FeedPlan.changes(
-        told: [issue: item], standings: [issue: available(second)], granted: [],
+        told: [issue: item], standings: [issue: available(second)], granted: [:],
         acknowledged: acknowledged
       ).first?.kind
     }
@@ -103,10 +141,10 @@ struct FeedPlanTests {
   func settled() throws {
     let other = try #require(ProductIdentifier("com.example.heroes.2"))
     let standings: [ProductIdentifier: FeedStanding] = [issue: available(first), other: available(second)]
-    let changes = FeedPlan.changes(told: [:], standings: standings, granted: [])
+    let changes = FeedPlan.changes(told: [:], standings: standings, granted: [:])
     #expect(changes.map(\.product) == [issue, other])
     let told = Dictionary(uniqueKeysWithValues: changes.map { ($0.product, $0) })
-    #expect(FeedPlan.changes(told: told, standings: standings, granted: []).isEmpty)
+    #expect(FeedPlan.changes(told: told, standings: standings, granted: [:]).isEmpty)
   }
 
   @Test(
@@ -122,7 +160,7 @@ struct FeedPlanTests {
     /// Writes down what is told of the standings; answers it.
     func tell(_ standings: [ProductIdentifier: FeedStanding]) -> [ProductIdentifier] {
       let fitting = room.fit(
-        FeedPlan.changes(told: told, standings: standings, granted: []), told: told, standings: standings)
+        FeedPlan.changes(told: told, standings: standings, granted: [:]), told: told, standings: standings)
       for product in fitting.forgotten { told[product] = nil }
       for item in fitting.told { told[item.product] = item }
       #expect(told.count <= 3)

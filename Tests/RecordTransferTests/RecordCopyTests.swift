@@ -191,12 +191,15 @@ struct RecordServerCopyTests {
     _ = try RecordCopy(of: tables, from: file).fill(transfer, marking: mark)
     let database = try Database.open(
       address, schema: PostgreSQLSchema.definition, options: PostgreSQLOptions(writers: 1, readers: 1))
-    let insertion = "INSERT INTO feeds (device, store, epoch, sequence, used) VALUES (?, 's', 0, 0, 0)"
+    let key = NumberedKey(of: "feeds", column: "number")
+    let insertion =
+      "INSERT INTO feeds (number, device, store, epoch, sequence, used) VALUES (?, ?, 's', 0, 0, 0)"
     let given = try database.writeBlocking(locking: []) { connection in
       let numbers = [
-        try connection.insertNumbered(insertion, ["new"], answering: "number"),
-        try connection.insertNumbered(
-          "INSERT INTO audit (at, actor, action, subject) VALUES (0, 'ada', 'a', 'b')", [], answering: "id"),
+        try connection.insert(insertion, ["new"], numberedBy: key),
+        try connection.insert(
+          "INSERT INTO audit (id, at, actor, action, subject) VALUES (?, 0, 'ada', 'a', 'b')", [],
+          numberedBy: NumberedKey(of: "audit", column: "id")),
         try connection.insertNumbered("INSERT INTO runs (started) VALUES (0)", [], answering: "id"),
       ]
       try connection.execute("DELETE FROM feeds WHERE device = 'new'")
@@ -209,7 +212,7 @@ struct RecordServerCopyTests {
     let back = try Database.open(path: directory.path("b.db"), migrations: Migrations.all)
     defer { back.close() }
     let next = try back.writeBlocking(locking: [.everything]) {
-      try $0.insertNumbered(insertion, ["newer"], answering: "number")
+      try $0.insert(insertion, ["newer"], numberedBy: key)
     }
     #expect(next == 1900)
   }

@@ -4,7 +4,6 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
-import PullboxAPI
 
 /// The facts about a feed that one read of the database finds.
 struct FeedFacts: Sendable {
@@ -18,8 +17,8 @@ struct FeedFacts: Sendable {
   /// The issues that these transactions unlocked and that are written down; empty for a feed without a
   /// customer.
   var record = EntitlementRecord.empty
-  /// The products that the device was granted by purchases that are revoked, as far as the feed may still have to tell it.
-  var granted: Set<ProductIdentifier> = []
+  /// The revoked transactions by which the device was granted each product.
+  var granted: [ProductIdentifier: Set<TransactionIdentifier>] = [:]
   /// The latest item of each product that the feed has told.
   var told: ToldItems
 
@@ -95,13 +94,12 @@ struct FeedFacts: Sendable {
     return try EntitlementRecordTable.record(of: catalog.recorded(transactions), in: connection)
   }
 
-  /// A purchase of a product that is told to be revoked needs no look any more; one that unlocked others always does.
-  private func readGranted(in connection: borrowing Connection) throws -> Set<ProductIdentifier> {
-    let revoked = transactions.filter {
-      $0.revokedDate != nil && told.items[$0.product]?.kind != .revoked
-    }
-    let grants = try GrantTable.states(on: feed.device, paidBy: revoked.map(\.key), in: connection)
-    return Set(grants.keys.map(\.product))
+  private func readGranted(
+    in connection: borrowing Connection
+  ) throws -> [ProductIdentifier: Set<TransactionIdentifier>] {
+    let revoked = transactions.filter { $0.revokedDate != nil }.map(\.key)
+    let grants = try GrantTable.states(on: feed.device, paidBy: revoked, in: connection)
+    return grants.keys.reduce(into: [:]) { $0[$1.product, default: []].insert($1.transaction) }
   }
 }
 
@@ -137,7 +135,7 @@ struct FeedFinding: Sendable {
   private let feed: FeedTable.Feed
   private let cursor: FeedService.Cursor?
   private let told: ToldItems
-  private let granted: Set<ProductIdentifier>
+  private let granted: [ProductIdentifier: Set<TransactionIdentifier>]
   private let standings: FeedStandings
   /// Whether the time of this use is to be written down, which happens once a day.
   private let isUsed: Bool

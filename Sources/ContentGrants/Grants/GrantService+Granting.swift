@@ -218,11 +218,10 @@ extension GrantService {
           now: now, connection: connection)
       }
       connection.prefetch { connection in
+        for key in [GrantTable.key, FeedTable.key] { try connection.reserveNumber(for: key) }
         _ = try planner.plans(in: connection)
         try GrantStore.DeviceAdmission(device: device, conditions: planner.conditions)
           .look(at: ledger.customers, claiming: paying, at: now, in: connection)
-        for key in [GrantTable.key, FeedTable.key] { try connection.reserveNumber(for: key) }
-        // It ends where it would write.
         _ = try putFeed(in: connection)
       }
       let plans = try planner.plans(in: connection)

@@ -229,7 +229,7 @@ extension Library {
   }
 
   /// Takes content out, and its records. Blocks; the caller has the products to itself. Content goes before its record: after an end in
-  /// between the next process finds it in the trash by its mark, and ends the removal.
+  /// between the next process finds it in the trash by its mark, and ends the removal; so it is where the record cannot be removed.
   package func remove(_ records: [LibraryRecord]) throws {
     for record in records {
       if !record.isWithdrawn {
@@ -238,28 +238,11 @@ extension Library {
         }
         try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
       }
-      try moveAside(directory(of: record), as: removalMark(of: record))
+      try moveAside(directory(of: record), marked: Self.removalMark(of: record))
       if record.isWithdrawn { try removeEmptyWithdrawnFolder(of: record) }
       try forget(record)
     }
     emptyTrash()
-  }
-
-  /// Ends the removals that a crash has broken off. Blocks; nothing works on the library yet.
-  func endRemovals() throws {
-    guard try operations.status(of: paths.trash) != nil else { return }
-    let left = Set(try operations.list(paths.trash).map(\.name))
-    for record in try database.libraryRecords()
-    where left.contains(removalMark(of: record)) && presence(of: record) == .missing {
-      if record.isWithdrawn { try removeEmptyWithdrawnFolder(of: record) }
-      try forget(record)
-    }
-  }
-
-  /// The name in the trash of content that is being removed. Another placing of the same version has another.
-  private func removalMark(of record: LibraryRecord) -> String {
-    let text = "\(record.product)/\(record.version) \(record.placedAt.millisecondsSinceEpoch)"
-    return "removed-" + SHA256Digest.of(text.utf8).hexadecimal.prefix(32)
   }
 
   /// The state of a record's file or folder, found without reading it.

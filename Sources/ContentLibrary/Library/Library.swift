@@ -39,6 +39,8 @@ package final class Library: Sendable {
     package var expected: AgentDatabase.ExpectedVolume?
     package var canLink = false
     package var isClosed = false
+    /// Whether the library has come once since the process began.
+    var hasArrived = false
   }
 
   /// Checks read whole files: two at a time, beside what else blocks.
@@ -63,7 +65,7 @@ package final class Library: Sendable {
   private let advice = Mutex<EvictionAdvice?>(nil)
   let placements = RecentPlacements()
   /// Something was moved to the trash, and has not been removed since as far as this process knows.
-  private let isTrashLeft = Atomic(false)
+  let isTrashLeft = Atomic(false)
   let recentManifest = RecentManifest()
   /// Signalled where content may belong elsewhere than it lies: ``settleWithdrawals()``.
   package let withdrawals = AsyncSignal()
@@ -215,7 +217,8 @@ package final class Library: Sendable {
       state.expected = .identified(identifier)
     }
     try endMoves()
-    try endRemovals()
+    if !state.hasArrived { endRemovals() }
+    state.hasArrived = true
     withdrawals.signal()
     for record in try database.libraryRecords() {
       switch presence(of: record) {
@@ -273,21 +276,16 @@ package final class Library: Sendable {
   }
 
   /// Moves what is at `path` to the trash, so that the name is free. Nothing at the path is no error. The
-  /// trash is on the same file system, so that this is one rename. With a `mark` it has that name there.
-  func moveAside(_ path: String, as mark: String? = nil) throws(SystemError) {
+  /// trash is on the same file system, so that this is one rename. Its name there begins with `mark`.
+  func moveAside(_ path: String, marked mark: String = "") throws(SystemError) {
     guard try operations.status(of: path) != nil else { return }
     try makeFolders(paths.trash, permissions: 0o700)
-    try operations.rename(path, to: "\(paths.trash)/\(mark ?? "\(ContentJobIdentifier.random())")")
+    try operations.rename(path, to: "\(paths.trash)/\(mark)\(ContentJobIdentifier.random())")
     isTrashLeft.store(true, ordering: .relaxed)
     try operations.synchronizeDirectory(FileSystem.parent(of: path))
   }
 
-  /// Removes what a step that failed has left in the trash. Blocks.
-  package func emptyTrashLeft() {
-    if isTrashLeft.load(ordering: .relaxed) { emptyTrash(isRepeated: true) }
-  }
-
-  /// Removes the trash. Anything that cannot be removed stays, and ``emptyTrashLeft()`` tries it again, without a word.
+  /// Removes the trash, but for content whose removal has not come to its record. Anything that cannot be removed stays, and ``emptyTrashLeft()`` tries it again, without a word.
   func emptyTrash(isRepeated: Bool = false) {
     isTrashLeft.store(false, ordering: .relaxed)
     func note(_ sentence: String, _ error: SystemError) {
@@ -296,9 +294,12 @@ package final class Library: Sendable {
     }
     do throws(SystemError) {
       guard try operations.status(of: paths.trash) != nil else { return }
-      for entry in try operations.list(paths.trash) {
+      let names = try operations.list(paths.trash).map(\.name)
+      let kept = namesOfBrokenOffRemovals(among: names)
+      if !kept.isEmpty { isTrashLeft.store(true, ordering: .relaxed) }
+      for name in names where !kept.contains(name) {
         do throws(SystemError) {
-          try operations.removeRecursively("\(paths.trash)/\(entry.name)")
+          try operations.removeRecursively("\(paths.trash)/\(name)")
         } catch {
           note("something in the trash cannot be removed", error)
         }

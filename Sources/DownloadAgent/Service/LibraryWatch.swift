@@ -55,6 +55,7 @@ struct LibraryWatch: Sendable {
         }
         if seen.isOnline != wasOnline { change = seen.isOnline }
         (wasOnline, watch, jobs) = (seen.isOnline, seen.watch, seen.jobs)
+        if seen.isOnline { await library.emptyTrashLeft() }
       } catch {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
       }
@@ -83,7 +84,6 @@ struct LibraryWatch: Sendable {
     // Begun before the look, so that nothing is missed between the two.
     let watch = watch ?? library.watchDisappearance { mayHaveGone.signal() }
     guard try library.look() == .online else { return Look() }
-    library.emptyTrashLeft()
     return Look(isOnline: true, jobs: try library.space.jobsWithRoom(), watch: watch)
   }
 }
