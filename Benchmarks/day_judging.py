@@ -1,0 +1,158 @@
+"""What of a simulated day has to stay level, and whether it did: the rules, and the rows of the results."""
+import statistics
+
+from day_traffic import rush_hours, weight
+from reporting import Target, row
+
+# Latencies are compared where an hour has so many.
+FEWEST = 200
+LEVEL, SLOWER = 1.1, 1.2
+ROUTES = {
+    "feed": "GET /v1/feed", "grants": "POST /v1/grants", "renewals": "POST /v1/grants/{grant}/tickets",
+    "completions": "POST /v1/grants/{grant}/completion", "manifest": "GET /v1/content/{digest}/manifest",
+    "ranges": "GET /v1/content/{digest}, 64 KiB", "openings": "GET /v1/content/{digest}, to the head", "metrics": "GET /metrics"}
+# What is level by itself, and what is counted for each of something.
+CURVES = {
+    "memory": ("the server's anonymous memory", "MiB"), "descriptors": ("the server's descriptors", ""),
+    "threads": ("the server's threads", ""), "row": ("the database, for each row that is kept", "bytes"),
+    "line": ("the access log, for each answer", "bytes")}
+# What grows until it is emptied, again and again.
+SAWTEETH = {"log": ("the database's write-ahead log", "MiB")}
+
+
+def microseconds(place):
+    """The middle of a class of Benchmarks/load/latencies.h."""
+    if place < 32:
+        return place + 0.5
+    exponent, part = place // 32 + 4, place % 32
+    return (32 + part + 0.5) * 2 ** (exponent - 5)
+
+
+def percentile(classes, share):
+    """Of latencies as they were counted in classes, in milliseconds; None of none."""
+    total = sum(classes.values())
+    if not total:
+        return None
+    passed = 0
+    for place in sorted(classes):
+        passed += classes[place]
+        if passed > share * total:
+            return microseconds(place) / 1000
+    return microseconds(max(classes)) / 1000
+
+
+def add_up(tellings, route):
+    """The classes of a route over some tellings of the devices."""
+    found = {}
+    for told in tellings:
+        for place, count in told["routes"][route]["classes"].items():
+            found[int(place)] = found.get(int(place), 0) + count
+    return found
+
+
+def by_hour(tellings, route, hours):
+    """Of each hour, from the tellings of its quarters: how many answers, and their p50 and p99 in milliseconds."""
+    found = []
+    for hour in range(hours):
+        classes = add_up(tellings[hour * 4:hour * 4 + 4], route)
+        found.append((sum(classes.values()), percentile(classes, 0.5), percentile(classes, 0.99)))
+    return found
+
+
+def equal_hours(hours):
+    """The last hour, and the first one behind the first tenth of the day, that are equally busy and without a release; None where
+    the day is too short to have two."""
+    calm = [hour for hour in range(hours) if hour not in rush_hours(hours)]
+    for last in reversed(calm):
+        for first in calm:
+            if hours / 10 <= first < last and weight(first) == weight(last):
+                return first, last
+    return None
+
+
+def level(samples):
+    """The median of the last tenth beside that of the second one; None where a tenth has fewer than two samples."""
+    tenth = len(samples) // 10
+    if tenth < 2:
+        return None
+    early = statistics.median(samples[tenth:2 * tenth])
+    return statistics.median(samples[-tenth:]) / early if early else None
+
+
+def highest(samples):
+    """The largest of the later half of what follows the first tenth beside that of the earlier half; None of fewer than ten samples."""
+    rest = samples[len(samples) // 10:]
+    if len(samples) < 10:
+        return None
+    half = len(rest) // 2
+    return max(rest[half:]) / max(rest[:half]) if max(rest[:half]) else None
+
+
+def curve_rows(samples):
+    """`samples` has a list for each curve, of the day's quarters."""
+    rules = [(CURVES, level, "the last tenth of the day beside the second"),
+             (SAWTEETH, highest, "the highest of the second half of the day beside the first")]
+    for curves, rule, words in rules:
+        for name, (what, unit) in curves.items():
+            ratio = rule(samples[name])
+            details = {"unit_of_curve": unit, "curve": [round(one, 3) for one in samples[name]]}
+            if ratio is None:
+                yield row(name, f"{what}: too few samples to compare", unit, {"pullbox": samples[name]}, [], **details)
+            else:
+                yield row(name, f"{what}: {words}", "×", {"pullbox": [ratio]}, [Target(None, LEVEL)], **details)
+
+
+def growth(samples, tellings):
+    """KiB of memory for each purchase between the second tenth and the last; None of a day with too few."""
+    tenth = len(samples) // 10
+    if tenth < 1:
+        return None
+    bought = [told["ended"] for told in tellings[:len(samples)]]
+    more = statistics.median(bought[-tenth:]) - statistics.median(bought[tenth:2 * tenth])
+    return (statistics.median(samples[-tenth:]) - statistics.median(samples[tenth:2 * tenth])) * 1024 / more if more >= FEWEST else None
+
+
+def latency_rows(tellings, hours, others):
+    """`others` says of each quarter how many processors all else took."""
+    pair, hourly = equal_hours(hours), [others[hour * 4:hour * 4 + 4] for hour in range(hours)]
+    for route, what in ROUTES.items():
+        found = by_hour(tellings, route, hours)
+        details = {"hours": [{"answers": count, "p50": rounded(p50), "p99": rounded(p99), "others": rounded(statistics.mean(beside))}
+                             for (count, p50, p99), beside in zip(found, hourly, strict=True)]}
+        if pair is None or min(found[hour][0] for hour in pair) < FEWEST:
+            samples = [p99 for _, _, p99 in found if p99 is not None]
+            if samples:
+                yield row(f"p99-{route}", f"{what}: p99 of each hour, too few to compare", "ms", {"pullbox": samples}, [], **details)
+            continue
+        first, last = pair
+        ratio = found[last][2] / found[first][2]
+        yield row(f"p99-{route}", f"{what}: p99 of hour {last + 1} beside hour {first + 1}", "×", {"pullbox": [ratio]}, [Target(None, SLOWER)],
+                  **details)
+
+
+def rounded(value):
+    return None if value is None else round(value, 3)
+
+
+def count_rows(day):
+    """What must not have happened at all, and what a day consists of."""
+    told = day.tellings
+    total = {name: told[-1][name] for name in ("dropped", "unexpected", "lost", "begun", "ended", "cut", "bytes")}
+    refused = {route: sum(one["routes"][route]["refused"] for one in told) for route in told[-1]["routes"]}
+    yield row("unexpected", "answers that no device can do with, and purchases that did not end", "",
+              {"pullbox": [total["unexpected"] + total["begun"] - total["ended"]]}, [Target(None, 0)], told=total, refused=refused)
+    yield row("operations", "purchases, refunds, releases, backups and rotations that failed", "", {"pullbox": [len(day.errors)]},
+              [Target(None, 0)], errors=day.errors[:20], triedAgain=day.shop.tries)
+    yield row("refunds", "refunds whose grants still stand at the end", "", {"pullbox": [day.standing]}, [Target(None, 0)],
+              refunds=len(day.shop.refunded))
+    yield row("retention", "histories and calls at the end that are older than they are kept, by an hour or more", "",
+              {"pullbox": [day.overdue]}, [Target(None, 0)], kept=day.kept)
+    kibibytes = growth(day.samples["memory"], told)
+    if kibibytes is not None:
+        yield row("growth", "the server's anonymous memory for each purchase after the second tenth", "KiB", {"pullbox": [kibibytes]}, [])
+    if day.operator.backups:
+        yield row("backups", "a backup beside all this", "s", {"pullbox": day.operator.backups}, [], bytes=day.backup_bytes)
+    answers = sum(one["count"] for quarter in told for one in quarter["routes"].values())
+    yield row("answers", "answers over the day", "million", {"pullbox": [answers / 1e6]}, [],
+              readers=[one["streaming"] for one in told],
+              processors={name: [round(one, 3) for one in taken] for name, taken in day.taken.items()})
