@@ -44,6 +44,7 @@ int clinux_punch_hole(int descriptor, off_t offset, off_t length) {
 off_t clinux_seek_data(int descriptor, off_t offset) { return lseek(descriptor, offset, SEEK_DATA); }
 off_t clinux_seek_hole(int descriptor, off_t offset) { return lseek(descriptor, offset, SEEK_HOLE); }
 const int clinux_open_no_access_time = O_NOATIME;
+const int clinux_open_path_only = O_PATH;
 
 int clinux_set_direct(int descriptor, bool is_direct) {
   int flags = fcntl(descriptor, F_GETFL);

@@ -44,6 +44,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
     public static let doNotWait = Options(rawValue: O_NONBLOCK)
     /// `O_NOATIME`: reading does not count as a use of the file. Only its owner may say so; others get `EPERM`.
     public static let keepAccessTime = Options(rawValue: clinux_open_no_access_time)
+    /// `O_PATH`: names the file, and neither reads nor writes it; the access does not count.
+    public static let pathOnly = Options(rawValue: clinux_open_path_only)
     /// `O_DIRECTORY`: throws `ENOTDIR` for what is no directory.
     public static let directory = Options(rawValue: O_DIRECTORY)
   }

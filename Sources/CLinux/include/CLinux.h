@@ -132,6 +132,7 @@ int clinux_punch_hole(int descriptor, off_t offset, off_t length);
 off_t clinux_seek_data(int descriptor, off_t offset);
 off_t clinux_seek_hole(int descriptor, off_t offset);
 extern const int clinux_open_no_access_time;
+extern const int clinux_open_path_only;
 // O_DIRECT needs _GNU_SOURCE. Sets or clears it on an open file; -1 and errno where the file system does not have it.
 int clinux_set_direct(int descriptor, bool is_direct);
 
