@@ -5,12 +5,16 @@
 
 It stands on python3-gi and the module `pullbox` (docs/python.md). The agent does the work: what was bought comes also when this program has
 ended. The module's tasks run in a thread of their own; every widget is touched by GTK's thread alone.
+
+In a sandbox of Flatpak's it watches by the socket, buys and changes by the agent's name on the bus, where polkit may ask for a password, and
+reads what the document portal shows it (docs/desktop.md#in-a-sandbox).
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import subprocess
 import threading
 from collections.abc import Coroutine
@@ -20,7 +24,7 @@ from typing import Any
 import gi
 
 gi.require_version("Gtk", "4.0")
-from gi.repository import GLib, Gtk  # noqa: E402
+from gi.repository import Gio, GLib, Gtk  # noqa: E402
 
 import pullbox  # noqa: E402
 
@@ -103,12 +107,51 @@ def price(product: pullbox.AgentProduct) -> str:
     return product.listing.price.formatted if product.listing.price else "free"
 
 
+class Bus:
+    """The agent and the program of the desktop by their names, for a program in a sandbox. It blocks: a person may be asked meanwhile."""
+
+    AGENT, ROOT = "com.pullbox.Agent1", "/com/pullbox/Agent1"
+    # A person may take ten minutes to give a password.
+    PATIENCE = 600_000
+
+    def call(self, bus: Gio.BusType, name: str, path: str, interface: str, member: str, arguments: GLib.Variant) -> tuple[Any, ...]:
+        """Calls a method, whose user may be asked for a password."""
+        answer = Gio.bus_get_sync(bus).call_sync(
+            name, path, interface, member, arguments, None, Gio.DBusCallFlags.ALLOW_INTERACTIVE_AUTHORIZATION, self.PATIENCE, None)
+        return tuple(answer.unpack())
+
+    def agent(self, member: str, arguments: GLib.Variant) -> tuple[Any, ...]:
+        """Calls the agent of the user, or that of the device where the user has none."""
+        try:
+            return self.call(Gio.BusType.SESSION, self.AGENT, self.ROOT, self.AGENT, member, arguments)
+        except GLib.Error as error:
+            if not error.matches(Gio.dbus_error_quark(), Gio.DBusError.SERVICE_UNKNOWN):
+                raise
+        return self.call(Gio.BusType.SYSTEM, self.AGENT, self.ROOT, self.AGENT, member, arguments)
+
+    def buy(self, product: str, shown: str) -> None:
+        """Buys at the price that was shown."""
+        self.agent("Buy", GLib.Variant("(sa{sv})", (product, {"shown": GLib.Variant("s", shown)})))
+
+    def restore(self, product: str) -> None:
+        """Fetches what is owned."""
+        self.agent("Restore", GLib.Variant("(asa{sv})", ([product], {})))
+
+    def open(self, product: str) -> str:
+        """Notes that it is opened, and answers where this program finds its content."""
+        path: str
+        (path,) = self.call(
+            Gio.BusType.SESSION, "com.pullbox.Desktop", "/com/pullbox/Desktop", "com.pullbox.Desktop1", "Open", GLib.Variant("(s)", (product,)))
+        return path
+
+
 class Shelf(Gtk.Application):
     """The window, and the thread that speaks with the agent."""
 
     def __init__(self, agent: pullbox.AgentClient, program: str) -> None:
-        super().__init__(application_id="org.example.pullbox.Shelf")
+        super().__init__(application_id="com.pullbox.Shelf")
         self.agent, self.program, self.state = agent, program, State()
+        self.bus = Bus() if os.path.exists("/.flatpak-info") else None
         self.loop = asyncio.new_event_loop()
         self.lines: dict[str, tuple[Gtk.Box, Gtk.Label, Gtk.Label, Gtk.ProgressBar, Gtk.Button]] = {}
         self.connect("activate", self.show)
@@ -166,7 +209,7 @@ class Shelf(Gtk.Application):
         elif verb == "Open":
             self.begin(self.open(product))
         elif verb == "Fetch":
-            self.begin(self.agent.restore([product]))
+            self.begin(self.fetch(product))
         elif verb == "Repair":
             self.begin(self.agent.repair(product))
         elif download is not None:
@@ -197,7 +240,7 @@ class Shelf(Gtk.Application):
         """Tells what went wrong in words."""
         try:
             await work
-        except pullbox.AgentError as error:
+        except (pullbox.AgentError, GLib.Error) as error:
             self.change(message=f"{error}")
 
     def change(self, **members: object) -> None:
@@ -234,7 +277,10 @@ class Shelf(Gtk.Application):
         """Buys at the price that was shown; what follows is told by the agent's events."""
         self.change(buying=self.state.buying | {sold.listing.id}, message="")
         try:
-            await self.agent.buy(sold.listing.id, shown=sold.shown_price)
+            if self.bus is not None:
+                await asyncio.to_thread(self.bus.buy, sold.listing.id, sold.shown_price)
+            else:
+                await self.agent.buy(sold.listing.id, shown=sold.shown_price)
         finally:
             self.change(buying=self.state.buying - {sold.listing.id})
 
@@ -243,13 +289,25 @@ class Shelf(Gtk.Application):
         owned = {found.product: found.version for found in await self.agent.restore_plan()}
         self.change(owned=owned, message=f"You own {len(owned)}.")
 
+    async def fetch(self, product: str) -> None:
+        """Fetches what is owned and not here."""
+        if self.bus is not None:
+            await asyncio.to_thread(self.bus.restore, product)
+        else:
+            await self.agent.restore([product])
+
     async def open(self, product: str) -> None:
         """Has a program open it, and tells the agent."""
         item = pullbox.current(self.state.library, product)
-        if item is not None:
+        if item is None:
+            return
+        if self.bus is not None:
+            path = await asyncio.to_thread(self.bus.open, product)
+        else:
             await self.agent.note_opened(product)
-            subprocess.Popen([self.program, item.path])  # noqa: S603
-            self.change(message=f"{self.state.title(product)} is open.")
+            path = item.path
+        subprocess.Popen([self.program, path])  # noqa: S603
+        self.change(message=f"{self.state.title(product)} is open.")
 
 
 def main() -> None:

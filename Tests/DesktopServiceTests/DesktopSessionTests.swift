@@ -7,43 +7,6 @@ import Testing
 
 @testable import DesktopService
 
-/// A service of a test on the bus: its calls are read one after another.
-private final class StandIn: Sendable {
-  let bus: BusConnection
-  private let answers: @Sendable (BusRequest) -> [BusValue]?
-  let calls: AsyncStream<BusRequest>
-  private let continuation: AsyncStream<BusRequest>.Continuation
-  private let held: Set<String>
-
-  /// - Parameter held: the methods that the test answers.
-  init(
-    _ name: BusName, on daemon: PrivateBus, holding held: Set<String> = [],
-    answering answers: @escaping @Sendable (BusRequest) -> [BusValue]?
-  ) throws {
-    bus = try BusConnection.open(
-      .address(daemon.address), configuration: BusConfiguration(service: name))
-    self.answers = answers
-    self.held = held
-    (calls, continuation) = AsyncStream.makeStream()
-  }
-
-  func run() async {
-    while let request = await bus.nextRequest() {
-      if held.contains(request.member) {
-        // The test has it.
-      } else if let answer = answers(request) {
-        request.answer.reply(answer)
-      } else {
-        request.answer.refuse("org.freedesktop.DBus.Error.UnknownMethod", "no")
-      }
-      continuation.yield(request)
-    }
-    continuation.finish()
-  }
-
-  func ready() async { for await state in bus.states() where state.ownsService { return } }
-}
-
 /// The whole program on a bus of the test's own, with an agent and a desktop that stand in.
 @Suite(
   .serialized, .timeLimit(.minutes(5)),

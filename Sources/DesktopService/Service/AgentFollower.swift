@@ -13,6 +13,8 @@ actor AgentFollower {
   enum News: Sendable {
     case plan(NotificationPlan.Event)
     case progress(AgentObject, (verified: UInt64, total: UInt64)?)
+    /// The product's content is there no more.
+    case hidden(product: String)
     case gone(AgentPlace)
   }
 
@@ -274,6 +276,7 @@ actor AgentFollower {
       if items[product] != nil, opened > item.lastOpened { news.append(.plan(.opened(product: product))) }
       item.lastOpened = opened
     }
+    if changed["Withdrawn"]?.flag == true { news.append(.hidden(product: product)) }
     items[product] = item
     return news
   }
@@ -281,7 +284,7 @@ actor AgentFollower {
   private func remove(_ path: BusPath) -> [News] {
     if let product = path.identifier(below: "/com/pullbox/Agent1/library") {
       items[product] = nil
-      return [.plan(.removed(product: product))]
+      return [.plan(.removed(product: product)), .hidden(product: product)]
     }
     transactions[path] = nil
     guard let gone = downloads.removeValue(forKey: path), let id = gone["Id"]?.text else { return [] }
@@ -290,13 +293,14 @@ actor AgentFollower {
 
   // MARK: asking
 
-  /// Calls a method of the agent, for which its user may be asked for a password.
+  /// Calls a method of the agent, for which its user may be asked for a password unless said otherwise.
   nonisolated func call(
-    _ member: String, _ interface: BusInterface, _ path: BusPath, _ arguments: [BusValue] = []
+    _ member: String, _ interface: BusInterface, _ path: BusPath, _ arguments: [BusValue] = [],
+    mayAsk: Bool = true
   ) async throws(BusError) -> [BusValue] {
     var call = BusMethodCall(
       member, of: interface, at: path, destination: Self.agent, arguments: arguments)
-    call.mayAsk = true
+    call.mayAsk = mayAsk
     return try await bus.call(call, timeout: .seconds(600))
   }
 }

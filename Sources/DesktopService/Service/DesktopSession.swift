@@ -14,12 +14,16 @@ public actor DesktopSession: Service {
   static let searchPath: BusPath = "/com/pullbox/Desktop/SearchProvider"
 
   private nonisolated let session: BusConnection
-  private nonisolated let followers: [AgentFollower]
+  nonisolated let followers: [AgentFollower]
+  /// The word which program is in a sandbox.
+  nonisolated let callers: SandboxedCallers
+  /// The content that programs in sandboxes are shown.
+  nonisolated let documents: DocumentPortal
   private nonisolated let server: any NoticeServer
   private nonisolated let launcher: ProgramLauncher
   private nonisolated let words: NoticeWords
   private nonisolated let locale: String
-  private nonisolated let log: Log
+  nonisolated let log: Log
   private var plan: NotificationPlan
   private var progress = LauncherProgress()
   /// The search over the libraries as they were at these revisions.
@@ -27,6 +31,9 @@ public actor DesktopSession: Service {
   /// The changes that wait to be sent, in order.
   private nonisolated let changes: AsyncStream<NotificationPlan.Change>
   private nonisolated let changesContinuation: AsyncStream<NotificationPlan.Change>.Continuation
+  /// The products whose content is shown no more.
+  private nonisolated let hidden: AsyncStream<String>
+  private nonisolated let hiddenContinuation: AsyncStream<String>.Continuation
   /// The actions that were chosen.
   private nonisolated let actions: AsyncStream<Notice.Action>
   private nonisolated let actionsContinuation: AsyncStream<Notice.Action>.Continuation
@@ -34,11 +41,12 @@ public actor DesktopSession: Service {
   private var actionsUnderWay: Set<Notice.Action> = []
   private static let maximumActions = 16
 
-  /// Connects to the user's bus and to the machine's. A program in a sandbox shows notices through the portal. Throws ``BusError`` where libsystemd is missing, or the environment names no bus of the
-  /// user.
+  /// Connects to the user's bus and to the machine's. A program in a sandbox shows notices through the portal. `processes` is `/proc` but for
+  /// tests. Throws ``BusError`` where libsystemd is missing, or the environment names no bus of the user.
   public init(
     environment: [String: String], clock: any MonotonicClock = SystemMonotonicClock(),
-    launcher: ProgramLauncher = .system, isSandboxed: Bool = FlatpakSandbox.isAround, log: Log
+    launcher: ProgramLauncher = .system, isSandboxed: Bool = FlatpakSandbox.isAround,
+    processes: String = "/proc", log: Log
   ) throws(BusError) {
     session = try BusConnection.open(
       .session, environment: environment, configuration: BusConfiguration(service: Self.busName))
@@ -58,6 +66,9 @@ public actor DesktopSession: Service {
       ? PortalNotifications(on: session, words: words) : NotificationServer(on: session, words: words)
     self.launcher = launcher
     self.log = log
+    callers = SandboxedCallers(on: session, processes: processes, isSandboxed: isSandboxed)
+    documents = DocumentPortal(on: session, log: log)
+    (hidden, hiddenContinuation) = AsyncStream.makeStream()
     (changes, changesContinuation) = AsyncStream.makeStream()
     (actions, actionsContinuation) = AsyncStream.makeStream(
       bufferingPolicy: .bufferingOldest(Self.maximumActions))
@@ -72,11 +83,13 @@ public actor DesktopSession: Service {
       group.addTask { await self.server.follow { await self.take($0) } }
       group.addTask { await self.sendChanges() }
       group.addTask { await self.performActions() }
+      group.addTask { for await product in self.hidden { await self.documents.end(product) } }
       while let request = await session.nextRequest() {
         group.addTask { await self.answer(request) }
       }
       changesContinuation.finish()
       actionsContinuation.finish()
+      hiddenContinuation.finish()
       group.cancelAll()
     }
   }
@@ -94,6 +107,7 @@ public actor DesktopSession: Service {
     case .plan(let event): handle(event)
     case .progress(let name, let bytes):
       if progress.update(name, bytes) { showProgress() }
+    case .hidden(let product): hiddenContinuation.yield(product)
     case .gone(let place):
       handle(.agentGone(place))
       if progress.clear(place) { showProgress() }
@@ -257,6 +271,9 @@ public actor DesktopSession: Service {
 
   private func answer(_ request: BusRequest) async {
     let texts = request.arguments.first?.elements?.compactMap(\.text) ?? []
+    if request.path == Self.path, request.interface == Self.readersInterface {
+      return await answerReader(request)
+    }
     switch (request.path, request.interface, request.member) {
     case (Self.path, "org.freedesktop.Application", "Activate"):
       request.answer.reply()
