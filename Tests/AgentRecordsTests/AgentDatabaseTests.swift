@@ -224,4 +224,19 @@ import Testing
     )
     #expect(try database.unfinishedTransactions().count == 1)
   }
+
+  @Test("the answer about the background is kept with who gave it and when, and a later one takes its place")
+  func backgroundAnswer() throws {
+    let refused = BackgroundAnswer(isAllowed: false, startsWithSession: false, user: 1000, at: now)
+    let allowed = BackgroundAnswer(
+      isAllowed: true, startsWithSession: true, user: 1001, at: now + .seconds(1))
+    do {
+      let database = try open()
+      #expect(try database.backgroundAnswer() == nil)
+      try database.setBackgroundAnswer(refused)
+      #expect(try database.backgroundAnswer() == refused)
+      try database.setBackgroundAnswer(allowed)
+    }
+    #expect(try open().backgroundAnswer() == allowed)
+  }
 }

@@ -15,6 +15,8 @@ package enum ConditionSourceName: String, CaseIterable, Hashable, Sendable {
   case login = "logind"
   /// Pressure stall information of the kernel (`/proc/pressure`).
   case pressure = "PSI"
+  /// `org.freedesktop.portal.Background`, in a sandbox: whether the agent may run without its application.
+  case background = "Background"
 }
 
 /// How far the way to the network goes.

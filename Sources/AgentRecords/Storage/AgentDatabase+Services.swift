@@ -16,6 +16,12 @@ extension AgentDatabase {
     case ownershipHeard = "ownership-heard"
     /// The microseconds that a report takes.
     case reportTime = "report-microseconds"
+    /// The answer about running in the background: 0 for no, 1 for yes, 3 for yes and with the session's start.
+    case backgroundAnswer = "background-answer"
+    /// The user who was asked, by number.
+    case backgroundUser = "background-user"
+    /// When that was, in milliseconds since the epoch.
+    case backgroundTime = "background-time"
   }
 
   /// Returns the time by which the delivery server's clock is ahead of the device's; zero while it is unknown.
@@ -65,6 +71,24 @@ extension AgentDatabase {
     try set(.ownershipHeard, time?.millisecondsSinceEpoch)
   }
 
+  /// The answer to the question whether the agent may run in the background; nil where there is none.
+  package func backgroundAnswer() throws -> BackgroundAnswer? {
+    guard let answer = try integer(.backgroundAnswer), let user = try integer(.backgroundUser),
+      let time = try integer(.backgroundTime)
+    else { return nil }
+    return BackgroundAnswer(
+      isAllowed: answer & 1 != 0, startsWithSession: answer & 2 != 0, user: UInt32(clamping: user),
+      at: Timestamp(millisecondsSinceEpoch: time))
+  }
+
+  /// Keeps the answer in the place of the one before.
+  package func setBackgroundAnswer(_ answer: BackgroundAnswer) throws {
+    // One that is cut off here is no answer, or the one before with another date.
+    try set(.backgroundUser, Int64(answer.user))
+    try set(.backgroundTime, answer.at.millisecondsSinceEpoch)
+    try set(.backgroundAnswer, answer.isAllowed ? (answer.startsWithSession ? 3 : 1) : 0)
+  }
+
   private static let mebibyte = Double(ByteCount.mebibytes(1).rawValue)
 
   private func integer(_ key: Key) throws -> Int64? {
@@ -92,4 +116,23 @@ extension AgentDatabase {
       ALTER TABLE content_jobs ADD COLUMN bytes_reused INTEGER;
       ALTER TABLE downloads ADD COLUMN bytes_reused INTEGER;
       """)
+}
+
+/// The answer of a person to the question whether an agent in a sandbox may run without its application.
+package struct BackgroundAnswer: Hashable, Sendable {
+  /// Whether it may.
+  package var isAllowed: Bool
+  /// Whether it is started with the person's session.
+  package var startsWithSession: Bool
+  /// The person, by the number of the user whose session asked.
+  package var user: UInt32
+  /// When that was.
+  package var at: Timestamp
+
+  package init(isAllowed: Bool, startsWithSession: Bool, user: UInt32, at: Timestamp) {
+    self.isAllowed = isAllowed
+    self.startsWithSession = startsWithSession
+    self.user = user
+    self.at = at
+  }
 }

@@ -186,7 +186,8 @@ public final class AgentService: Service {
     }
     let connection = Self.connection(to: configuration.bus, tuning.busEnvironment, log: log)
     let (sources, inhibitor) = try Self.machine(
-      configuration, sharing: connection, tuning: tuning, clock: clock, log: log)
+      configuration, sharing: connection, background: Self.background(database, hub), tuning: tuning,
+      clock: clock, wallClock: wallClock, log: log)
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadManager(
       database: database,
