@@ -221,7 +221,9 @@ extension AgentBus {
       return request.answer.reply([try await read(method.name, request.arguments)])
     }
     let credentials = await bus.credentials(of: request.sender)
-    let subject = ChangeSubject(credentials: credentials, busName: request.sender.description)
+    let subject = ChangeSubject(
+      credentials: credentials, busName: readers == nil ? request.sender.description : nil,
+      isOnUserBus: readers != nil)
     func record(_ outcome: LogValue) {
       log.info(
         "a change was asked for",
@@ -297,7 +299,10 @@ extension AgentBus {
     case "Open":
       let product = try product(identifier)
       let items = try await control.noteOpened(product)
-      request.answer.reply([.string(items.current(of: product)?.path ?? "")])
+      let content = items.current(of: product)?.path ?? ""
+      request.answer.reply([
+        .string(try await readers?.path(content, of: product, to: request.sender, credentials) ?? content)
+      ])
     default:
       _ = try await control.pin(try product(identifier), arguments[0].flag ?? false)
       request.answer.reply()

@@ -16,6 +16,8 @@ actor AgentBus {
   nonisolated let control: ControlInterface
   private nonisolated let clock: any MonotonicClock
   nonisolated let log: Log
+  /// The way to content for programs in a sandbox; nil on the bus of the system, where they are not told from others.
+  nonisolated let readers: SandboxedReaders?
 
   private var watchers = BusWatchers()
   private var ledger = BusChangeLedger()
@@ -38,8 +40,12 @@ actor AgentBus {
   private nonisolated let questionsContinuation: AsyncStream<BusName>.Continuation
 
   /// Answers on `bus` from ``run()`` on.
-  init(on bus: BusConnection, control: ControlInterface, clock: any MonotonicClock, log: Log) {
+  init(
+    on bus: BusConnection, control: ControlInterface, readers: SandboxedReaders? = nil,
+    clock: any MonotonicClock, log: Log
+  ) {
     self.bus = bus
+    self.readers = readers
     self.control = control
     self.clock = clock
     self.log = log

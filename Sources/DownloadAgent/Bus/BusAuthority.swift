@@ -71,7 +71,7 @@ final class BusAuthority: ChangeJudge {
       return .structure([.string("system-bus-name"), .properties(["name": .string(name)])])
     }
     guard let credentials = subject.credentials, credentials.user != Self.unknownUser,
-      let process = UInt32(exactly: credentials.process), let start = startTime(of: process)
+      let process = UInt32(exactly: credentials.process), let start = subject.began ?? startTime(of: process)
     else { return nil }
     return .structure([
       .string("unix-process"),
@@ -82,15 +82,47 @@ final class BusAuthority: ChangeJudge {
     ])
   }
 
-  /// The 22nd field of proc_pid_stat(5), counted behind the name in parentheses, which may have spaces. Nil where the process is gone or
-  /// hidden.
+  /// Nil where the process is gone or hidden.
   private func startTime(of process: UInt32) -> UInt64? {
-    guard let bytes = try? FileSystem.read("\(processes)/\(process)/stat", upTo: .kibibytes(4)),
-      let end = bytes.lastIndex(of: UInt8(ascii: ")"))
-    else { return nil }
-    let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
-    guard fields.count > 19 else { return nil }
-    return UInt64(String(decoding: fields[19], as: UTF8.self))
+    guard let number = Int32(exactly: process) else { return nil }
+    do throws(SystemError) {
+      return try ProcessEntry(number, in: processes).startTime()
+    } catch {
+      return nil
+    }
+  }
+}
+
+/// polkit for an agent that needs it only of programs in a sandbox: the bus of the system is connected to with the first question.
+final class LateBusAuthority: ChangeJudge {
+  private let open: @Sendable () throws(BusError) -> BusConnection
+  private let log: Log
+  private let processes: String
+  private let authority = Mutex<BusAuthority?>(nil)
+
+  /// Asks polkit on the bus that `open` connects to. The directory of processes is `/proc` but for tests.
+  init(log: Log, processes: String = "/proc", open: @escaping @Sendable () throws(BusError) -> BusConnection)
+  {
+    self.open = open
+    self.log = log
+    self.processes = processes
+  }
+
+  /// Asks polkit as ``BusAuthority/allows(_:_:mayAsk:)`` does; false where there is no bus of the system.
+  func allows(_ action: ChangeAction, _ subject: ChangeSubject, mayAsk: Bool) async -> Bool {
+    let found: BusAuthority
+    do throws(BusError) {
+      found = try authority.withLock { authority throws(BusError) in
+        if let authority { return authority }
+        let new = BusAuthority(bus: try open(), log: log, processes: processes)
+        authority = new
+        return new
+      }
+    } catch {
+      log.warning("polkit cannot be asked", ["error": LogValue(error)])
+      return false
+    }
+    return await found.allows(action, subject, mayAsk: mayAsk)
   }
 }
 

@@ -1,5 +1,6 @@
 import HTTPServer
 import PullboxAPIServer
+import SystemCalls
 
 /// A kind of change that the agent is asked for, each with an action of its own at polkit.
 enum ChangeAction: String, CaseIterable, Sendable {
@@ -48,8 +49,12 @@ enum ChangeAction: String, CaseIterable, Sendable {
 struct ChangeSubject: Hashable, Sendable {
   /// The process, its user and its groups.
   var credentials: PeerCredentials?
-  /// Its unique name on the bus of the system; nil for one that came to the socket.
+  /// Its unique name on the bus of the system; nil for one that came another way.
   var busName: String?
+  /// Whether it came over the bus of the agent's user.
+  var isOnUserBus = false
+  /// When its process began, in ticks since the boot; nil where that is not known yet.
+  var began: UInt64?
 }
 
 /// A judge of those whom the configuration does not name: polkit.
@@ -59,17 +64,52 @@ protocol ChangeJudge: Sendable {
   func allows(_ action: ChangeAction, _ subject: ChangeSubject, mayAsk: Bool) async -> Bool
 }
 
+/// A witness of where those who ask run.
+protocol SandboxWitness: Sendable {
+  /// Looks at the process of one who asks. Unknown where neither the kernel nor another program tells.
+  func look(at process: Int32, isOnUserBus: Bool) async -> SandboxFinding
+}
+
+/// The sight that a witness had of a process.
+struct SandboxFinding: Hashable, Sendable {
+  /// Where it runs.
+  var sandbox: ProcessSandbox
+  /// When it began, in ticks since the boot; nil where that is not known.
+  var began: UInt64?
+
+  /// Nothing is known.
+  static let unknown = SandboxFinding(sandbox: .unknown)
+}
+
 /// The rule of who may change what the agent does, by whichever way they ask: those whom ``ControlAccess`` names, without a further question; of all
-/// others the judge decides, where there is one.
+/// others the judge decides, where there is one. A program of the agent's user in a sandbox of Flatpak's is not its user: it may pause and open,
+/// and the judge decides of all else.
 struct ChangeAuthority: Sendable {
   /// Those whom the configuration names.
   let access: ControlAccess
   /// Nil where nothing else counts.
-  let judge: (any ChangeJudge)?
+  var judge: (any ChangeJudge)?
+  /// Nil where every program counts as its user.
+  var witness: (any SandboxWitness)?
+  /// The judge of programs in a sandbox, of users whom the configuration names; nil where ``judge`` is theirs too.
+  var judgeOfSandboxes: (any ChangeJudge)?
 
   /// Whether the subject may do that.
   func allows(_ action: ChangeAction, _ subject: ChangeSubject, mayAsk: Bool = false) async -> Bool {
-    if access.allowsChanges(by: subject.credentials) { return true }
+    var subject = subject
+    if access.allowsChanges(by: subject.credentials) {
+      guard action != .pause, let witness, let credentials = subject.credentials,
+        credentials.user == access.agentUser
+      else { return true }
+      let found = await witness.look(at: credentials.process, isOnUserBus: subject.isOnUserBus)
+      switch found.sandbox {
+      case .none: return true
+      // The user's bus is the way of programs in sandboxes; at the socket one who is not known is as its user.
+      case .unknown where !subject.isOnUserBus: return true
+      case .unknown, .application: subject.began = found.began
+      }
+      return await (judgeOfSandboxes ?? judge)?.allows(action, subject, mayAsk: mayAsk) ?? false
+    }
     return await judge?.allows(action, subject, mayAsk: mayAsk) ?? false
   }
 }

@@ -17,4 +17,28 @@ extension AgentService {
       return nil
     }
   }
+
+  /// Programs in a sandbox, as the agent on that bus can tell them.
+  static func readers(
+    _ choice: AgentBusChoice?, _ connection: BusConnection?, _ processes: String
+  ) -> SandboxedReaders {
+    SandboxedReaders(bus: choice == .session ? connection : nil, processes: processes)
+  }
+
+  /// The rule of who may change something. On the bus of the system polkit decides of other users, whose processes the kernel does not show;
+  /// of an agent of its user's alone it is asked about programs in a sandbox.
+  static func authority(
+    _ access: ControlAccess, _ choice: AgentBusChoice?, _ connection: BusConnection?,
+    _ readers: SandboxedReaders, _ environment: [String: String], log: Log
+  ) -> ChangeAuthority {
+    guard choice != .system else {
+      return ChangeAuthority(
+        access: access, judge: connection.map { BusAuthority(bus: $0, log: log) })
+    }
+    return ChangeAuthority(
+      access: access, judge: nil, witness: readers,
+      judgeOfSandboxes: LateBusAuthority(log: log, processes: readers.processes) { () throws(BusError) in
+        try BusConnection.open(.system, environment: environment)
+      })
+  }
 }

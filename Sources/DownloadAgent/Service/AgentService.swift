@@ -61,6 +61,8 @@ public final class AgentService: Service {
     var reading = ReadingExchange.Rhythm()
     /// The environment that names the buses.
     var busEnvironment = ProcessEnvironment.variables
+    /// The directory of processes.
+    var processes = "/proc"
     /// The file operations for staging, for the library and for the files beside the database.
     var fileOperations: any FileOperations = SystemFileOperations()
   }
@@ -254,6 +256,7 @@ public final class AgentService: Service {
         at: address, of: library, reading: reading, state: paths.state, clock: clock, wallClock: wallClock,
         log: log)
     }
+    let readers = Self.readers(configuration.bus, connection, tuning.processes)
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, licenses: licenses, arrivals: arrivals,
       library: library, reading: reading,
@@ -263,14 +266,13 @@ public final class AgentService: Service {
       probes: PeerProbes(
         delivery: delivery, store: store, clock: clock,
         storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
-      authority: ChangeAuthority(
-        access: access,
-        judge: configuration.bus == .system ? connection.map { BusAuthority(bus: $0, log: log) } : nil),
-      catalog: catalog,
-      started: wallClock.now(), clock: clock, wallClock: wallClock,
+      authority: Self.authority(
+        access, configuration.bus, connection, readers, tuning.busEnvironment, log: log),
+      catalog: catalog, started: wallClock.now(), clock: clock, wallClock: wallClock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)
     self.control = control
-    bus = connection.map { AgentBus(on: $0, control: control, clock: clock, log: log) }
+    let shown = readers.onUserBus
+    bus = connection.map { AgentBus(on: $0, control: control, readers: shown, clock: clock, log: log) }
     facts = [
       "version": LogValue(ProductVersion.current), "device": LogValue("\(identity.identifier)"),
       "server": LogValue(configuration.server), "store": LogValue(configuration.store),

@@ -17,7 +17,7 @@ import Testing
 @testable import DownloadAgent
 
 /// polkit's place on the bus: answers each question as a test wants, and keeps what it was asked.
-private final class JudgeStandIn: Sendable {
+final class JudgeStandIn: Sendable {
   let bus: BusConnection
   let allowed: Locked<Set<String>>
   let asked = Locked<[BusRequest]>([])

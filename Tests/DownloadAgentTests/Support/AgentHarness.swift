@@ -51,7 +51,7 @@ final class AgentHarness: Sendable {
     calendar: LocalCalendar? = nil, sources: [ConditionSourceName] = [], needsNetwork: Bool? = nil,
     doubt: Duration? = nil,
     pace: ConditionLedger.Pace = ConditionLedger.Pace(),
-    bus: PrivateBus? = nil,
+    bus: PrivateBus? = nil, processes: String = "/proc",
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
@@ -86,6 +86,7 @@ final class AgentHarness: Sendable {
     if let doubt { tuning.doubt = doubt }
     tuning.conditionPace = pace
     if let bus { tuning.busEnvironment = bus.environment }
+    tuning.processes = processes
     if let queuePage { tuning.queuePage = queuePage }
     tuning.fileOperations = operations
     let agent = try AgentService(

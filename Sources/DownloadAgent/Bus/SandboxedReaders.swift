@@ -1,0 +1,108 @@
+import Commerce
+import HTTPServer
+import MessageBus
+import ServiceRuntime
+import SystemCalls
+
+/// Programs in a sandbox of Flatpak's on the bus of the agent's user: which of those who ask are in one, and where they find content. What the
+/// kernel hides from this process, as it does from one whose unit has `PrivateUsers=`, `pullbox-desktop` is asked, which runs as its user
+/// does.
+struct SandboxedReaders: SandboxWitness {
+  /// The name of `pullbox-desktop` on the bus of the user.
+  static let desktop: BusName = "com.pullbox.Desktop"
+  private static let path: BusPath = "/com/pullbox/Desktop"
+  private static let interface: BusInterface = "com.pullbox.Desktop1"
+  /// The time that it may take to tell where a process runs, and to show content, for which a portal is asked.
+  private static let (promptness, patience): (Duration, Duration) = (.seconds(5), .seconds(60))
+
+  /// The bus of the user; nil for an agent that is not on it.
+  private let bus: BusConnection?
+  /// The directory of processes.
+  let processes: String
+  /// Whether this process is in a sandbox itself: numbers that the bus tells are others there.
+  private let isSandboxed: Bool
+
+  /// The directory of processes is `/proc` but for tests.
+  init(
+    bus: BusConnection?, processes: String = "/proc", isSandboxed: Bool = FlatpakSandbox.isAround
+  ) {
+    self.bus = bus
+    self.processes = processes
+    self.isSandboxed = isSandboxed
+  }
+
+  /// These, where the agent is on the bus of its user; nil elsewhere.
+  var onUserBus: SandboxedReaders? { bus == nil ? nil : self }
+
+  /// Looks at a process. At the socket `pullbox-desktop` is asked only where it runs; for a caller of the bus it is started.
+  func look(at process: Int32, isOnUserBus: Bool) async -> SandboxFinding {
+    if !(isSandboxed && isOnUserBus) {
+      let found = await ownLook(at: process)
+      if found.sandbox != .unknown { return found }
+    }
+    guard let bus, let number = UInt32(exactly: process), number > 0 else { return .unknown }
+    var call = BusMethodCall(
+      "Sandbox", of: Self.interface, at: Self.path, destination: Self.desktop, arguments: [.uint32(number)])
+    call.startsService = isOnUserBus
+    guard let answer = try? await bus.call(call, timeout: Self.promptness), answer.count == 2,
+      case .string(let application) = answer[0], case .uint64(let began) = answer[1],
+      application.isEmpty || FlatpakSandbox.isApplication(application)
+    else { return .unknown }
+    return SandboxFinding(
+      sandbox: application.isEmpty ? .none : .application(application), began: began)
+  }
+
+  private func ownLook(at process: Int32) async -> SandboxFinding {
+    // What begins later is not the one who asks.
+    let time = ProcessEntry.now()
+    let processes = processes
+    return await BlockingPool.shared.run {
+      do throws(SystemError) {
+        let entry = try ProcessEntry(process, in: processes)
+        guard let began = entry.startTime(), began <= time else { return .unknown }
+        return SandboxFinding(sandbox: entry.sandbox(), began: began)
+      } catch {
+        return .unknown
+      }
+    }
+  }
+
+  /// The path at which the one who asks finds the content: that in the library, or for a program in a sandbox that of a document of its own.
+  /// Throws ``BusRefusal`` where it can be shown none.
+  func path(
+    _ content: String, of product: ProductIdentifier, to caller: BusName, _ credentials: PeerCredentials?
+  ) async throws(BusRefusal) -> String {
+    guard let bus, let credentials else { return content }
+    let found = isSandboxed ? .unknown : await ownLook(at: credentials.process)
+    guard found.sandbox != .none else { return content }
+    do throws(BusError) {
+      let answer = try await bus.call(
+        BusMethodCall(
+          "Show", of: Self.interface, at: Self.path, destination: Self.desktop,
+          arguments: [.string(caller.description), .string(product.description), .string(content)]),
+        timeout: Self.patience)
+      guard answer.count == 1, case .string(let path) = answer[0], path.hasPrefix("/") else {
+        throw BusError(.malformed, "pullbox-desktop has answered no path")
+      }
+      return path
+    } catch {
+      // Without it no one tells of this one, and it is as any other program of its user.
+      if error.isServiceMissing, found.sandbox == .unknown { return content }
+      throw Self.refusal(error)
+    }
+  }
+
+  private static func refusal(_ error: BusError) -> BusRefusal {
+    guard !error.isServiceMissing else {
+      return BusRefusal(
+        name: "com.pullbox.Agent1.Error.NoDocumentPortal",
+        message: "pullbox-desktop, which shows content to programs in a sandbox, is not installed")
+    }
+    let prefix = "\(interface).Error."
+    let word = error.name.flatMap { $0.hasPrefix(prefix) ? $0.dropFirst(prefix.count) : nil }
+    return BusRefusal(
+      name: BusInterface("com.pullbox.Agent1.Error.\(word ?? "NoDocumentPortal")")
+        ?? "com.pullbox.Agent1.Error.NoDocumentPortal",
+      message: error.message)
+  }
+}
