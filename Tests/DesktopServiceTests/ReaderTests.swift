@@ -365,6 +365,65 @@ struct ReaderTests {
     }
   }
 
+  private static let programs = ["xdg-permission-store", "xdg-document-portal"].map { "/usr/libexec/\($0)" }
+
+  private static var hasDocumentPortal: Bool {
+    (programs + ["/dev/fuse"]).allSatisfy { ((try? FileSystem.status(of: $0)) ?? nil) != nil }
+      && PrivateBus.program("fusermount3") != nil
+  }
+
+  @Test(
+    "the desktop's own document portal shows the directory to that application, to read and not to write, nothing to another one, and nothing to either once the product is removed",
+    .enabled(if: hasDocumentPortal, "this machine has no xdg-document-portal, or no FUSE"))
+  func realPortal() async throws {
+    try await withReader(hasPortal: false) { house in
+      try write("page", to: house.directory.path("library/heroes/1.0/1.txt"))
+      let runtime = house.directory.path("run")
+      try FileSystem.createDirectories(runtime)
+      let environment = house.daemon.environment.merging([
+        "XDG_RUNTIME_DIR": runtime, "XDG_DATA_HOME": "\(runtime)/data", "HOME": runtime,
+      ]) { $1 }
+      let processes = try Self.programs.map {
+        try ChildProcess($0, [], environment: environment, output: house.directory.path("portal.log"))
+      }
+      for process in processes {
+        // One that cannot run here ends, and the test with it.
+        Task {
+          _ = await process.ending()
+          house.reader.close()
+        }
+      }
+      for await news in house.reader.subscribe(BusMatch(sender: DocumentPortal.name, .none)) {
+        if case .appeared = news { break }
+      }
+      let shown = try #require(try await house.open())
+      #expect(shown.hasPrefix("\(runtime)/doc/") && shown.hasSuffix("/1.0"))
+      let document = String(shown.dropFirst("\(runtime)/doc/".count))
+      func path(to application: String) -> String { "\(runtime)/doc/by-app/\(application)/\(document)/1.txt" }
+      let own = path(to: Self.application)
+      #expect(try FileSystem.read(own, upTo: .kibibytes(1)) == Array("page".utf8))
+      #expect(throws: SystemError.self) { _ = try FileDescriptor.open(own, .writeOnly) }
+      #expect(throws: SystemError.self) {
+        _ = try FileDescriptor.open(own + "x", .writeOnly, options: .create)
+      }
+      #expect(try FileSystem.status(of: path(to: "com.example.Other")) == nil)
+      let again = try await house.open()
+      #expect(again == shown, "an entry that is there is used again")
+      try house.agent.bus.send(
+        BusSignal(
+          "InterfacesRemoved", of: .objectManager, at: AgentFollower.root,
+          arguments: [.path(Self.item), .strings(["com.pullbox.Agent1.LibraryItem"])]))
+      while try FileSystem.status(of: own) != nil { await Task.yield() }
+      #expect(try FileSystem.status(of: shown) == nil)
+      #expect(
+        try FileSystem.read(house.directory.path("library/heroes/1.0/1.txt"), upTo: .kibibytes(1)).count == 4)
+      for process in processes.reversed() {
+        process.send(signal: SIGTERM)
+        _ = await process.ending()
+      }
+    }
+  }
+
   @Test("the manifest of the example has two names and the socket, and no file of the user or the library")
   func manifest() throws {
     let text = try RepositoryFile("Examples/Shelf/com.pullbox.Shelf.yml").text
