@@ -40,7 +40,10 @@ struct SandboxedReaders: SandboxWitness {
       let found = await ownLook(at: process)
       if found.sandbox != .unknown { return found }
     }
-    guard let bus, let number = UInt32(exactly: process), number > 0 else { return .unknown }
+    // A bus that is not there is not waited for.
+    guard let bus, bus.state.isConnected, let number = UInt32(exactly: process), number > 0 else {
+      return .unknown
+    }
     var call = BusMethodCall(
       "Sandbox", of: Self.interface, at: Self.path, destination: Self.desktop, arguments: [.uint32(number)])
     call.startsService = isOnUserBus
