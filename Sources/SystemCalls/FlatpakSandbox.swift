@@ -10,6 +10,13 @@ public enum FlatpakSandbox {
     ((try? FileSystem.status(of: "/.flatpak-info")) ?? nil) != nil
   }
 
+  /// The application of this process's sandbox; nil in none. Empty where its description cannot be read, which is no application's name.
+  public static var ownApplication: String? {
+    guard isAround else { return nil }
+    let bytes = (try? FileSystem.read("/.flatpak-info", upTo: ByteCount(maximumDescription))) ?? []
+    return application(of: bytes) ?? ""
+  }
+
   /// The longest description of a sandbox that is read.
   static let maximumDescription = 64 << 10
 

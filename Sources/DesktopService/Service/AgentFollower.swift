@@ -296,10 +296,10 @@ actor AgentFollower {
   /// Calls a method of the agent, for which its user may be asked for a password unless said otherwise.
   nonisolated func call(
     _ member: String, _ interface: BusInterface, _ path: BusPath, _ arguments: [BusValue] = [],
-    mayAsk: Bool = true
+    at destination: BusName = AgentFollower.agent, mayAsk: Bool = true
   ) async throws(BusError) -> [BusValue] {
     var call = BusMethodCall(
-      member, of: interface, at: path, destination: Self.agent, arguments: arguments)
+      member, of: interface, at: path, destination: destination, arguments: arguments)
     call.mayAsk = mayAsk
     return try await bus.call(call, timeout: .seconds(600))
   }

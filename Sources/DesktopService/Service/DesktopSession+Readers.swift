@@ -15,7 +15,9 @@ extension DesktopSession {
       switch (request.member, arguments.map(\.type.description).joined()) {
       case ("Open", "s"):
         let caller = try await callers.look(at: request.sender, since: time).sandbox
-        request.answer.reply([.string(try await open(arguments[0].text ?? "", for: caller, request))])
+        request.answer.reply([
+          .string(try await open(arguments[0].text ?? "", for: caller, since: time, request))
+        ])
       case ("Show", "sss"):
         try await admitAgent(request, since: time)
         guard let reader = arguments[0].text.flatMap({ BusName($0) }), reader.isUnique else {
@@ -45,18 +47,29 @@ extension DesktopSession {
 
   /// Opens a product at the agent that holds it, the user's own first, and answers where the caller finds its content.
   private func open(
-    _ product: String, for caller: ProcessSandbox, _ request: BusRequest
+    _ product: String, for caller: ProcessSandbox, since time: UInt64, _ request: BusRequest
   ) async throws -> String {
     for follower in followers {
       guard let item = await follower.items[product] else { continue }
       let answer = try await follower.call(
-        "Open", "com.pullbox.Agent1.LibraryItem", item.path, mayAsk: request.mayAsk)
+        "Open", "com.pullbox.Agent1.LibraryItem", item.path,
+        at: try await agent(of: follower, for: caller, since: time), mayAsk: request.mayAsk)
       guard let content = answer.first?.text, !content.isEmpty else {
         throw DocumentError(.unreadable, "nothing of \(product) is here")
       }
       return try await path(content, of: product, for: caller)
     }
     throw DocumentError(.unreadable, "nothing of \(product) is here")
+  }
+
+  /// The name at which the agent is called. For a program in a sandbox, on the user's own bus, it is the connection that is known to be the agent:
+  /// a program that has taken the agent's name could name any file. Throws where that is not known.
+  private func agent(
+    of follower: AgentFollower, for caller: ProcessSandbox, since time: UInt64
+  ) async throws(BusError) -> BusName {
+    guard caller.application != nil, follower.bus === callers.bus else { return AgentFollower.agent }
+    guard let agent = await callers.agent(since: time) else { throw Self.noAgent }
+    return agent
   }
 
   /// The path at which the caller finds the content: that of the library, or that of a document of its own.
@@ -69,12 +82,12 @@ extension DesktopSession {
 
   /// Throws for another than the agent of this user: a program in a sandbox could have any file shown to it.
   private func admitAgent(_ request: BusRequest, since time: UInt64) async throws(BusError) {
-    guard await callers.isAgent(request.sender, since: time) else {
-      throw BusError(
-        .refused, "only \(AgentFollower.agent) of this user, in no sandbox, may ask that",
-        name: "org.freedesktop.DBus.Error.AccessDenied")
-    }
+    guard await callers.isAgent(request.sender, since: time) else { throw Self.noAgent }
   }
+
+  private static let noAgent = BusError(
+    .refused, "only \(AgentFollower.agent) of this user, in no sandbox, may have content shown",
+    name: "org.freedesktop.DBus.Error.AccessDenied")
 
   private func refuse(_ request: BusRequest, _ error: any Error) {
     let failed: BusInterface = "org.freedesktop.DBus.Error.Failed"

@@ -46,7 +46,7 @@ public actor DesktopSession: Service {
   public init(
     environment: [String: String], clock: any MonotonicClock = SystemMonotonicClock(),
     launcher: ProgramLauncher = .system, isSandboxed: Bool = FlatpakSandbox.isAround,
-    processes: String = "/proc", log: Log
+    processes: String = "/proc", agents: String? = nil, log: Log
   ) throws(BusError) {
     session = try BusConnection.open(
       .session, environment: environment, configuration: BusConfiguration(service: Self.busName))
@@ -66,7 +66,8 @@ public actor DesktopSession: Service {
       ? PortalNotifications(on: session, words: words) : NotificationServer(on: session, words: words)
     self.launcher = launcher
     self.log = log
-    callers = SandboxedCallers(on: session, processes: processes, isSandboxed: isSandboxed)
+    callers = SandboxedCallers(
+      on: session, processes: processes, agents: agents, isSandboxed: isSandboxed)
     documents = DocumentPortal(on: session, log: log)
     (hidden, hiddenContinuation) = AsyncStream.makeStream()
     (changes, changesContinuation) = AsyncStream.makeStream()

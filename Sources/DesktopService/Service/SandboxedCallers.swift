@@ -14,16 +14,18 @@ struct SandboxedCallers: Sendable {
 
   /// The user's bus.
   let bus: BusConnection
-  /// `/proc` but for tests.
+  /// `/proc` but for tests, and that of the agent's process.
   let processes: String
+  private let agents: String
   /// Whether this program is in a sandbox itself, which shows it no process of others.
   let isSandboxed: Bool
   private static let patience: Duration = .seconds(10)
 
   /// `bus` is the user's.
-  init(on bus: BusConnection, processes: String = "/proc", isSandboxed: Bool) {
+  init(on bus: BusConnection, processes: String = "/proc", agents: String? = nil, isSandboxed: Bool) {
     self.bus = bus
     self.processes = processes
+    self.agents = agents ?? processes
     self.isSandboxed = isSandboxed
   }
 
@@ -31,6 +33,12 @@ struct SandboxedCallers: Sendable {
   /// belong to another process by now: the bus's descriptor of it says so, or, of a bus from before 1.16, that the process began after `time`,
   /// when the call was there.
   func look(at connection: BusName, since time: UInt64) async throws(DocumentError) -> Finding {
+    try await look(at: connection, since: time, in: processes)
+  }
+
+  private func look(
+    at connection: BusName, since time: UInt64, in processes: String
+  ) async throws(DocumentError) -> Finding {
     let answer: [BusValue]
     do throws(BusError) {
       answer = try await bus.call(
@@ -45,15 +53,18 @@ struct SandboxedCallers: Sendable {
       let process = members["ProcessID"]?.number.flatMap(Int32.init(exactly:))
     else { throw Self.unknown }
     let file = members["ProcessFD"]?.openDescriptor
-    return try await look(at: process, since: time, file)
+    return try await look(at: process, since: time, file, in: processes)
   }
 
   /// Looks at a process by its number. Throws `unknownCaller` as well.
-  func look(
-    at process: Int32, since time: UInt64, _ file: BusDescriptor? = nil
+  func look(at process: Int32, since time: UInt64) async throws(DocumentError) -> Finding {
+    try await look(at: process, since: time, nil, in: processes)
+  }
+
+  private func look(
+    at process: Int32, since time: UInt64, _ file: BusDescriptor?, in processes: String
   ) async throws(DocumentError) -> Finding {
     guard !isSandboxed else { throw Self.unknown }
-    let processes = processes
     let found = await BlockingPool.shared.run { () -> Finding? in
       do throws(SystemError) {
         let entry = try ProcessEntry(process, in: processes)
@@ -72,14 +83,19 @@ struct SandboxedCallers: Sendable {
 
   /// Whether the connection is the agent of this user, and in no sandbox.
   func isAgent(_ connection: BusName, since time: UInt64) async -> Bool {
+    await agent(since: time) == connection
+  }
+
+  /// The connection of the agent of this user; nil where there is none, and where it is in a sandbox or not known to be in none.
+  func agent(since time: UInt64) async -> BusName? {
     let owner = try? await bus.call(
       BusMethodCall(
         "GetNameOwner", of: .bus, at: "/org/freedesktop/DBus", destination: .bus,
         arguments: [.string(AgentFollower.agent.description)]), timeout: Self.patience)
-    guard owner?.first?.text == connection.description,
-      let found = try? await look(at: connection, since: time)
-    else { return false }
-    return found.sandbox == .none
+    guard let connection = owner?.first?.text.flatMap({ BusName($0) }),
+      let found = try? await look(at: connection, since: time, in: agents), found.sandbox == .none
+    else { return nil }
+    return connection
   }
 
   private static let unknown = DocumentError(

@@ -299,7 +299,9 @@ extension AgentBus {
     case "Open":
       let product = try product(identifier)
       let items = try await control.noteOpened(product)
-      let content = items.current(of: product)?.path ?? ""
+      let item = items.current(of: product)
+      // What was taken back is shown to no one.
+      let content = item?.withdrawn == true ? "" : item?.path ?? ""
       request.answer.reply([
         .string(try await readers?.path(content, of: product, to: request.sender, credentials) ?? content)
       ])

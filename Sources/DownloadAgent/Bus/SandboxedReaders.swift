@@ -13,42 +13,58 @@ struct SandboxedReaders: SandboxWitness {
   private static let path: BusPath = "/com/pullbox/Desktop"
   private static let interface: BusInterface = "com.pullbox.Desktop1"
   /// The time that it may take to tell where a process runs, and to show content, for which a portal is asked.
-  private static let (promptness, patience): (Duration, Duration) = (.seconds(5), .seconds(60))
+  private static let patience: Duration = .seconds(60)
+  private static let denied = "org.freedesktop.DBus.Error.AccessDenied"
 
   /// The bus of the user; nil for an agent that is not on it.
   private let bus: BusConnection?
   /// The directory of processes.
   let processes: String
   /// Whether this process is in a sandbox itself: numbers that the bus tells are others there.
-  private let isSandboxed: Bool
+  private var isSandboxed: Bool { ownApplication != nil }
+  /// The application of this process's own sandbox; nil in none.
+  private let ownApplication: String?
+  private let promptness: Duration
 
   /// The directory of processes is `/proc` but for tests.
   init(
-    bus: BusConnection?, processes: String = "/proc", isSandboxed: Bool = FlatpakSandbox.isAround
+    bus: BusConnection?, processes: String = "/proc", ownApplication: String? = FlatpakSandbox.ownApplication,
+    promptness: Duration = .seconds(5)
   ) {
     self.bus = bus
     self.processes = processes
-    self.isSandboxed = isSandboxed
+    self.ownApplication = ownApplication
+    self.promptness = promptness
   }
 
   /// These, where the agent is on the bus of its user; nil elsewhere.
   var onUserBus: SandboxedReaders? { bus == nil ? nil : self }
 
-  /// Looks at a process. At the socket `pullbox-desktop` is asked only where it runs; for a caller of the bus it is started.
+  /// Looks at a process. At the socket `pullbox-desktop` is asked only where it runs; for a caller of the bus it is started. Where it is not
+  /// installed, does not run, or takes this process for no agent, no one tells. An agent in a sandbox is the agent of that application, which
+  /// is as its user at the socket.
   func look(at process: Int32, isOnUserBus: Bool) async -> SandboxFinding {
     if !(isSandboxed && isOnUserBus) {
-      let found = await ownLook(at: process)
+      var found = await ownLook(at: process)
+      if isSandboxed, case .application(let name) = found.sandbox, name == ownApplication {
+        found.sandbox = .none
+      }
       if found.sandbox != .unknown { return found }
     }
+    guard !isSandboxed else { return .unknown }
     // A bus that is not there is not waited for.
-    guard let bus, bus.state.isConnected, let number = UInt32(exactly: process), number > 0 else {
-      return .unknown
-    }
+    guard let bus, bus.state.isConnected else { return .untold }
+    guard let number = UInt32(exactly: process), number > 0 else { return .unknown }
     var call = BusMethodCall(
       "Sandbox", of: Self.interface, at: Self.path, destination: Self.desktop, arguments: [.uint32(number)])
     call.startsService = isOnUserBus
-    guard let answer = try? await bus.call(call, timeout: Self.promptness), answer.count == 2,
-      case .string(let application) = answer[0], case .uint64(let began) = answer[1],
+    let answer: [BusValue]
+    do throws(BusError) {
+      answer = try await bus.call(call, timeout: promptness)
+    } catch {
+      return error.isServiceMissing || error.name == Self.denied ? .untold : .unknown
+    }
+    guard answer.count == 2, case .string(let application) = answer[0], case .uint64(let began) = answer[1],
       application.isEmpty || FlatpakSandbox.isApplication(application)
     else { return .unknown }
     return SandboxFinding(

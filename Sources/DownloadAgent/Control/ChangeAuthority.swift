@@ -76,9 +76,13 @@ struct SandboxFinding: Hashable, Sendable {
   var sandbox: ProcessSandbox
   /// When it began, in ticks since the boot; nil where that is not known.
   var began: UInt64?
+  /// Whether there is a program that tells where others run: where there is none, all of a user's are as the user.
+  var isTold = true
 
-  /// Nothing is known.
+  /// Nothing is known of a process that one might tell of.
   static let unknown = SandboxFinding(sandbox: .unknown)
+  /// Nothing is known, and no one tells.
+  static let untold = SandboxFinding(sandbox: .unknown, isTold: false)
 }
 
 /// The rule of who may change what the agent does, by whichever way they ask: those whom ``ControlAccess`` names, without a further question; of all
@@ -104,8 +108,7 @@ struct ChangeAuthority: Sendable {
       let found = await witness.look(at: credentials.process, isOnUserBus: subject.isOnUserBus)
       switch found.sandbox {
       case .none: return true
-      // The user's bus is the way of programs in sandboxes; at the socket one who is not known is as its user.
-      case .unknown where !subject.isOnUserBus: return true
+      case .unknown where !found.isTold: return true
       case .unknown, .application: subject.began = found.began
       }
       return await (judgeOfSandboxes ?? judge)?.allows(action, subject, mayAsk: mayAsk) ?? false

@@ -200,7 +200,7 @@ struct SandboxTests {
   }
 
   @Test(
-    "of a process that no one tells about, the bus asks polkit and the socket does not: a word that is none is none",
+    "of a process that is not told of, nothing but pausing and opening is taken, and a word that is none is none",
     arguments: 0..<5)
   func untold(_ number: Int) async throws {
     let words: [[BusValue]?] = [
@@ -211,7 +211,7 @@ struct SandboxTests {
       let item = try #require(Self.item)
       #expect(await Self.buy(client) == Self.denied)
       #expect(judge.asked.current.isEmpty, "polkit is not asked about a process whose start is not known")
-      #expect(try await harness.ask("POST", "/v1/library/\(FixturePackage.product)/pin").status == 200)
+      #expect(try await harness.ask("POST", "/v1/library/\(FixturePackage.product)/pin").status == 403)
       let error = await Self.failure(client, "Open", BusContract.libraryItem.name, item, [])
       #expect(error == "com.pullbox.Agent1.Error.DocumentPortalTooOld")
     }
@@ -231,7 +231,22 @@ struct SandboxTests {
       let item = try #require(Self.item)
       let path = try await Self.call(client, "Open", BusContract.libraryItem.name, item)
       #expect(path.first?.text?.hasPrefix(harness.library) == true)
+      // No one tells of it: it is as its user, by the bus and by the socket.
+      _ = try await Self.call(client, "Pin", BusContract.libraryItem.name, item, [.boolean(true)])
+      #expect(try await harness.ask("POST", "/v1/library/\(FixturePackage.product)/unpin").status == 200)
     }
+  }
+
+  @Test("an agent in a sandbox has its own application as its user at the socket, and no other")
+  func ownApplication() async throws {
+    let processes = try processes(.application)
+    func look(_ own: String, isOnUserBus: Bool) async -> SandboxFinding {
+      await SandboxedReaders(bus: nil, processes: processes, ownApplication: own).look(
+        at: getpid(), isOnUserBus: isOnUserBus)
+    }
+    #expect(await look("com.pullbox.Shelf", isOnUserBus: false).sandbox == .none)
+    #expect(await look("com.pullbox.Other", isOnUserBus: false).sandbox == .application("com.pullbox.Shelf"))
+    #expect(await look("com.pullbox.Shelf", isOnUserBus: true) == .unknown)
   }
 
   @Test("the line of what comes names one download and counts several, in 96 characters at most")
