@@ -246,6 +246,34 @@ struct ReaderTests {
     await daemon.stop()
   }
 
+  @Test("a document that is made while its product goes is ended as well") func endedMeanwhile() async throws
+  {
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let portal = try StandIn(DocumentPortal.name, on: daemon, holding: ["AddFull"]) { request in
+      request.member == "Get" ? [.variant(.uint32(4))] : []
+    }
+    let bus = try BusConnection.open(.address(daemon.address))
+    let documents = DocumentPortal(on: bus, log: Log(level: .error))
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { await portal.run() }
+      await portal.ready()
+      group.addTask {
+        let error = await #expect(throws: DocumentError.self) {
+          try await documents.show("/", of: "a", to: Self.application)
+        }
+        #expect(error?.code == .unreadable)
+        bus.close()
+        portal.bus.close()
+      }
+      let added = try await next("AddFull", of: portal)
+      await documents.end("a")
+      added.answer.reply([.strings(["5a8f"]), .properties([:])])
+      #expect(try await next("Delete", of: portal).arguments == [.string("5a8f")])
+    }
+    await daemon.stop()
+  }
+
   @Test("what is removed or withdrawn is shown no more: its documents end", arguments: [true, false])
   func end(isRemoved: Bool) async throws {
     try await withReader { house in

@@ -58,6 +58,8 @@ actor DocumentPortal {
   private var documents: [String: Set<String>] = [:]
   /// Products with documents, the one that was shown first in front.
   private var order: [String] = []
+  /// Products of which documents are being made: how many, and whether they were ended meanwhile.
+  private var making: [String: (count: Int, areEnded: Bool)] = [:]
 
   /// `bus` is the user's.
   init(on bus: BusConnection, log: Log, patience: Duration = .seconds(10)) {
@@ -71,6 +73,8 @@ actor DocumentPortal {
   func show(
     _ content: String, of product: String, to application: String
   ) async throws(DocumentError) -> String {
+    making[product, default: (0, false)].count += 1
+    defer { endMaking(product) }
     let version = try await version()
     let (file, name, isDirectory) = try await Self.open(content)
     let needed = isDirectory ? Self.directoryVersion : Self.firstVersion
@@ -90,11 +94,16 @@ actor DocumentPortal {
       case .string(let identifier) = identifiers[0], Self.isIdentifier(identifier)
     else { throw Self.malformed }
     await note(identifier, of: product)
+    if making[product]?.areEnded == true {
+      await end(product)
+      throw DocumentError(.unreadable, "\(product) is not here any more")
+    }
     return "\(try await mountPoint())/\(identifier)/\(name)"
   }
 
   /// Ends all documents of the product: nothing of it is shown any more.
   func end(_ product: String) async {
+    making[product]?.areEnded = true
     order.removeAll { $0 == product }
     for identifier in documents.removeValue(forKey: product) ?? [] {
       var call = BusMethodCall(
@@ -109,6 +118,11 @@ actor DocumentPortal {
         log.warning("a document is not ended", ["product": LogValue(product), "error": LogValue(error)])
       }
     }
+  }
+
+  private func endMaking(_ product: String) {
+    guard let made = making[product] else { return }
+    making[product] = made.count > 1 ? (made.count - 1, made.areEnded) : nil
   }
 
   private func note(_ identifier: String, of product: String) async {

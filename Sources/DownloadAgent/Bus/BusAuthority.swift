@@ -99,6 +99,8 @@ final class LateBusAuthority: ChangeJudge {
   private let log: Log
   private let processes: String
   private let authority = Mutex<BusAuthority?>(nil)
+  /// Whether the log has the failure to connect that goes on.
+  private let isReported = Mutex(false)
 
   /// Asks polkit on the bus that `open` connects to. The directory of processes is `/proc` but for tests.
   init(log: Log, processes: String = "/proc", open: @escaping @Sendable () throws(BusError) -> BusConnection)
@@ -119,7 +121,11 @@ final class LateBusAuthority: ChangeJudge {
         return new
       }
     } catch {
-      log.warning("polkit cannot be asked", ["error": LogValue(error)])
+      let isKnown = isReported.withLock { isReported in
+        defer { isReported = true }
+        return isReported
+      }
+      if !isKnown { log.warning("polkit cannot be asked", ["error": LogValue(error)]) }
       return false
     }
     return await found.allows(action, subject, mayAsk: mayAsk)

@@ -63,8 +63,9 @@ struct BackgroundLine {
           continuation.yield(line.text)
         }
         tell()
-        // An observer that fell too far behind is replaced; a hub that is closed has none.
+        // An observer that fell too far behind is replaced by one that is told all that is under way; a hub that is closed has none.
         while !Task.isCancelled, let observer = hub.subscribe() {
+          line = BackgroundLine()
           while let item = await observer.next() {
             guard case .event(.download(let download)) = item else { continue }
             line.note(download)

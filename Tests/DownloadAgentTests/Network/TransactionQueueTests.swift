@@ -101,20 +101,27 @@ import Testing
     #expect(server.state.current.reports.count == 2)
   }
 
-  @Test("a store that tells of changes is asked at a change and not by the clock") func changes() async throws
-  {
-    let package = try FixturePackage.file(length: 1000)
-    let server = FakeServer([package])
-    server.change { $0.queueTags = .awaited }
+  /// Runs an agent that asks by the clock once in an hour at a store with such tags, and returns how the store stands then.
+  private func withTags(
+    _ tags: FakeServer.QueueTags, _ body: @escaping @Sendable (AgentService, FakeServer) async throws -> Void
+  ) async throws -> FakeServer.State {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    server.change { $0.queueTags = tags }
     let harness = try AgentHarness()
     try await server.open { url in
       try await harness.run(
         server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
-      ) { agent in
-        while server.state.current.queueWaits.isEmpty { await Task.yield() }
-        try server.queuePurchase(transaction: "2000000000000001")
-        try await agent.finished(["2000000000000001"])
-      }
+      ) { agent in try await body(agent, server) }
+    }
+    return server.state.current
+  }
+
+  @Test("a store that tells of changes is asked at a change and not by the clock") func changes() async throws
+  {
+    _ = try await withTags(.awaited) { agent, server in
+      while server.state.current.queueWaits.isEmpty { await Task.yield() }
+      try server.queuePurchase(transaction: "2000000000000001")
+      try await agent.finished(["2000000000000001"])
     }
   }
 
@@ -138,36 +145,20 @@ import Testing
 
   @Test("a store whose every answer has a new tag is asked once a second at most, and delivers")
   func restlessStore() async throws {
-    let package = try FixturePackage.file(length: 1000)
-    let server = FakeServer([package])
-    server.change { $0.queueTags = .everNew }
-    let harness = try AgentHarness()
-    try await server.open { url in
-      try await harness.run(
-        server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
-      ) { agent in
-        while server.state.current.queueWaits.count < 3 { await Task.yield() }
-        try server.queuePurchase(transaction: "2000000000000001")
-        try await agent.finished(["2000000000000001"])
-      }
-    }
-    let waits = server.state.current.queueWaits
+    let waits = try await withTags(.everNew) { agent, server in
+      while server.state.current.queueWaits.count < 3 { await Task.yield() }
+      try server.queuePurchase(transaction: "2000000000000001")
+      try await agent.finished(["2000000000000001"])
+    }.queueWaits
     #expect(waits[2] - waits[0] >= .seconds(2))
   }
 
   @Test("a question that waits at the store is asked anew over another way")
   func otherWay() async throws {
-    let server = FakeServer()
-    server.change { $0.queueTags = .awaited }
-    let harness = try AgentHarness()
-    try await server.open { url in
-      try await harness.run(
-        server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
-      ) { agent in
-        while server.state.current.queueWaits.isEmpty { await Task.yield() }
-        await agent.transactions.store.network.tryAgain()
-        while server.state.current.queueWaits.count < 2 { await Task.yield() }
-      }
+    _ = try await withTags(.awaited) { agent, server in
+      while server.state.current.queueWaits.isEmpty { await Task.yield() }
+      await agent.transactions.store.network.tryAgain()
+      while server.state.current.queueWaits.count < 2 { await Task.yield() }
     }
   }
 
