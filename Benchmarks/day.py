@@ -270,6 +270,8 @@ def main():
     # Ends the programs, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     path = arguments.results or arguments.root / "Benchmarks/results/day.json"
+    if not os.access(path.parent, os.W_OK):
+        sys.exit(f"bench day: {path.parent} is no directory that can be written")
     day = Day(arguments)
     say(f"{arguments.hours} hours in {arguments.seconds} s; the clock of server and store goes {arguments.clock} times as fast as this "
         f"machine's, and rows are kept for {day.kept} s of it")
@@ -277,7 +279,8 @@ def main():
         day.run()
     except BaseException:
         # What was seen until then says most about why.
-        day.draw(path.with_suffix(".svg"))
+        if any(day.samples.values()):
+            day.draw(path.with_suffix(".failed.svg"))
         raise
     results = Results(path, "day", {name: getattr(arguments, name) for name in (
         "hours", "seconds", "devices", "readers", "waiting", "purchases", "interval", "drip", "clock", "seed")})

@@ -106,7 +106,7 @@ package enum FeedPlan {
 
     /// Asked again and again with what it answers written down, it comes to have nothing to say. Within the
     /// bound the changes are returned as they are. A product whose change is not kept is not told of; what is gone and was never
-    /// told of makes no room for itself.
+    /// told of takes what places are left, by the products' names, and makes no room for itself.
     package func fit(
       _ changes: [FeedItem], told: [ProductIdentifier: FeedItem],
       standings: [ProductIdentifier: FeedStanding]
@@ -115,7 +115,12 @@ package enum FeedPlan {
         changes.map(\.product).filter { told[$0] == nil }
       }
       guard told.count + new(in: changes).count > limit else { return Fitting(told: changes) }
-      let changes = changes.filter { told[$0.product] != nil || !isGone(standings[$0.product]) }
+      var left = limit - told.count - new(in: changes.filter { !isGone(standings[$0.product]) }).count
+      let changes = changes.filter { change in
+        guard told[change.product] == nil, isGone(standings[change.product]) else { return true }
+        left -= 1
+        return left >= 0
+      }
       let new = new(in: changes)
       guard told.count + new.count > limit else { return Fitting(told: changes) }
       // What is gone goes once that is told.

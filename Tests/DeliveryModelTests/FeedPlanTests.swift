@@ -93,7 +93,9 @@ struct FeedPlanTests {
     var told: [ProductIdentifier: FeedItem] = [:]
     func tell() -> FeedPlan.Fitting {
       let fitting = room.fit(
-        FeedPlan.changes(told: told, standings: standings, granted: [names[3]: [transaction]]), told: told,
+        FeedPlan.changes(
+          told: told, standings: standings, granted: [names[2]: [transaction], names[3]: [transaction]]),
+        told: told,
         standings: standings)
       for product in fitting.forgotten { told[product] = nil }
       for item in fitting.told { told[item.product] = item }
@@ -101,10 +103,10 @@ struct FeedPlanTests {
     }
     #expect(tell().told.map(\.product) == Array(names[...2]))
     #expect(tell().isEmpty)
-    // With room it is told.
-    standings[names[2]] = nil
+    // Of two, one has a place.
+    standings[names[2]] = .revoked(transaction)
     told[names[2]] = nil
-    #expect(tell().told.map(\.product) == [names[3]])
+    #expect(tell().told.map(\.product) == [names[2]])
     #expect(tell().isEmpty)
   }
 

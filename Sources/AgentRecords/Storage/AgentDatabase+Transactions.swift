@@ -57,11 +57,6 @@ extension AgentDatabase {
     try transactions(where: "ended_at IS NULL ORDER BY id", [])
   }
 
-  /// The transactions by which the product itself was bought, whatever has become of them. Throws what the database throws.
-  package func purchases(of product: ProductIdentifier) throws -> [TransactionIdentifier] {
-    try transactions(where: "product = ? ORDER BY id", [.text(product.description)]).map(\.identifier)
-  }
-
   /// When it was heard that each was taken back; nil for one that counts again. Answers those of which that is news, as they stand then;
   /// transactions that are not known are passed over.
   package func noteRevoked(_ told: [TransactionIdentifier: Timestamp?]) throws -> [TransactionRecord] {

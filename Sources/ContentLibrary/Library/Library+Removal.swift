@@ -21,7 +21,7 @@ extension Library {
     do {
       for record in try brokenOffRemovals() { end(record) }
     } catch {
-      log.warning("what was being removed cannot be looked at", ["error": LogValue(error)])
+      log.warning("interrupted removals cannot be listed", ["error": LogValue(error)])
     }
   }
 
@@ -46,7 +46,8 @@ extension Library {
       try forget(record)
     } catch {
       log.warning(
-        "a removal cannot be ended", ["path": LogValue(directory(of: record)), "error": LogValue(error)])
+        "an interrupted removal cannot be finished",
+        ["path": LogValue(directory(of: record)), "error": LogValue(error)])
     }
   }
 
@@ -61,13 +62,13 @@ extension Library {
     }
   }
 
-  /// The names of content in the trash whose record is there still: of a removal under way, or of one that failed. Where the records cannot be
-  /// read it is all that may be.
+  /// The names of content in the trash whose record is there still, without its content: of a removal under way, or of one that failed. Where
+  /// the records cannot be read it is all that may be.
   func namesOfBrokenOffRemovals(among names: [String]) -> Set<String> {
     let marked = names.filter { $0.hasPrefix(Self.removed) }
     guard !marked.isEmpty else { return [] }
     guard let records = try? database.libraryRecords() else { return Set(marked) }
-    let marks = records.map(Self.removalMark)
+    let marks = records.filter { presence(of: $0) == .missing }.map(Self.removalMark)
     return Set(marked.filter { name in marks.contains { name.hasPrefix($0) } })
   }
 }

@@ -100,7 +100,7 @@ extension DesktopSession {
     default: request.answer.refuse(failed, "\(error)")
     }
     log.debug(
-      "a program is shown no content",
+      "content is not shown to a program",
       [
         "method": LogValue(request.member), "bus": LogValue(request.sender.description),
         "error": LogValue(error),

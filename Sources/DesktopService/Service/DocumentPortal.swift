@@ -115,7 +115,8 @@ actor DocumentPortal {
         _ = try await bus.call(call, timeout: patience)
       } catch {
         guard !error.isServiceMissing, error.name != "org.freedesktop.portal.Error.NotFound" else { continue }
-        log.warning("a document is not ended", ["product": LogValue(product), "error": LogValue(error)])
+        log.warning(
+          "a document could not be revoked", ["product": LogValue(product), "error": LogValue(error)])
       }
     }
   }
@@ -182,7 +183,7 @@ actor DocumentPortal {
   }
 
   private static let malformed = DocumentError(
-    .portalRefused, "the document portal has answered what is no answer")
+    .portalRefused, "the document portal has given an invalid reply")
 
   /// Whether a text is one part of a path.
   private static func isIdentifier(_ text: String) -> Bool {

@@ -107,9 +107,8 @@ extension ArrivalFollower {
   @discardableResult
   private func showReceipt() async -> StepFailure? {
     do {
-      let answer = try await transactions.entitlements()
-      log.debug("the receipt was shown again", ["owned": "\(answer.products.count)"])
-      if let feed = answer.feed { await lookForEnds(in: answer.products, feed) }
+      let owned = try await transactions.entitlements().products
+      log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
       return nil
     } catch {
       let failure = StepFailure(error)
@@ -121,28 +120,6 @@ extension ArrivalFollower {
           "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
         ])
       return failure
-    }
-  }
-
-  /// A product that counts as owned here and is not listed may have been taken back before the feed had told of it, which then tells no end: the
-  /// license says how it stands.
-  private func lookForEnds(in products: [EntitledProduct], _ feed: FeedReference) async {
-    let listed = Set(products.map(\.product))
-    let ownership = downloads.steps.library.ownership
-    let missing = ownership.all.filter {
-      $0.value.isOwned && $0.value.isConsumable != true && !listed.contains($0.key)
-    }
-    guard !missing.isEmpty else { return }
-    await licenses.heard(feed, isNews: true)
-    let revoked = missing.keys.compactMap { product in
-      ownership[product].flatMap { known in
-        known.isOwned || known.because != EntitlementRule.revoked.rawValue ? nil : (product, known.asOf)
-      }
-    }
-    do {
-      try await transactions.noteRevoked(purchasesOf: Dictionary(uniqueKeysWithValues: revoked))
-    } catch {
-      log.warning("that purchases were taken back cannot be noted", ["error": LogValue(error)])
     }
   }
 

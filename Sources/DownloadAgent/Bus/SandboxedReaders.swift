@@ -43,13 +43,13 @@ struct SandboxedReaders: SandboxWitness {
   /// Looks at a process. At the socket `pullbox-desktop` is asked only where it runs; for a caller of the bus it is started. Where it is not
   /// installed, does not run, or takes this process for no agent, no one tells. An agent in a sandbox is the agent of that application, which
   /// is as its user at the socket.
-  func look(at process: Int32, isOnUserBus: Bool) async -> SandboxFinding {
+  func look(at process: Int32, since time: UInt64, isOnUserBus: Bool) async -> SandboxFinding {
     if !(isSandboxed && isOnUserBus) {
-      var found = await ownLook(at: process)
+      var found = await ownLook(at: process, since: time)
       if isSandboxed, case .application(let name) = found.sandbox, name == ownApplication {
         found.sandbox = .none
       }
-      if found.sandbox != .unknown { return found }
+      if found.sandbox != .unknown || found.isTold { return found }
     }
     guard !isSandboxed else { return .unknown }
     // A bus that is not there is not waited for.
@@ -65,23 +65,26 @@ struct SandboxedReaders: SandboxWitness {
       return error.isServiceMissing || error.name == Self.denied ? .untold : .unknown
     }
     guard answer.count == 2, case .string(let application) = answer[0], case .uint64(let began) = answer[1],
-      application.isEmpty || FlatpakSandbox.isApplication(application)
+      began <= time, application.isEmpty || FlatpakSandbox.isApplication(application)
     else { return .unknown }
     return SandboxFinding(
       sandbox: application.isEmpty ? .none : .application(application), began: began)
   }
 
-  private func ownLook(at process: Int32) async -> SandboxFinding {
-    // What begins later is not the one who asks.
-    let time = ProcessEntry.now()
+  /// The kernel's sight of a process. It is untold where it hides it; one that has ended, or began later, is unknown.
+  private func ownLook(at process: Int32, since time: UInt64) async -> SandboxFinding {
     let processes = processes
     return await BlockingPool.shared.run {
       do throws(SystemError) {
         let entry = try ProcessEntry(process, in: processes)
-        guard let began = entry.startTime(), began <= time else { return .unknown }
-        return SandboxFinding(sandbox: entry.sandbox(), began: began)
+        guard let began = entry.startTime() else { return .unknown }
+        guard began <= time else { return .unknown }
+        let sandbox = entry.sandbox()
+        return SandboxFinding(sandbox: sandbox, began: began, isTold: sandbox != .unknown)
       } catch {
-        return .unknown
+        // Of a process in another namespace the number is 0. Where not even the first process is shown, nothing says that this one has ended.
+        let showsAll = (try? FileSystem.status(of: "\(processes)/1")) != nil
+        return error.isFileMissing && process > 0 && showsAll ? .unknown : .untold
       }
     }
   }
@@ -92,7 +95,8 @@ struct SandboxedReaders: SandboxWitness {
     _ content: String, of product: ProductIdentifier, to caller: BusName, _ credentials: PeerCredentials?
   ) async throws(BusRefusal) -> String {
     guard let bus, let credentials else { return content }
-    let found = isSandboxed ? .unknown : await ownLook(at: credentials.process)
+    let found =
+      isSandboxed ? .untold : await ownLook(at: credentials.process, since: ProcessEntry.now())
     guard found.sandbox != .none else { return content }
     do throws(BusError) {
       let answer = try await bus.call(

@@ -59,16 +59,17 @@ struct AgentMetrics: MetricSource {
   private func registerLimits(in metrics: inout MetricRegistry) {
     let limits: [Metric<NetworkLimits?>] = [
       .gauge(
-        "pullbox_agent_rate_limit_bytes_per_second", help: "What all transfers together may take a second.",
+        "pullbox_agent_rate_limit_bytes_per_second",
+        help: "Limit of all transfers together, in bytes per second.",
         labels: []
       ) { $0?.maximumRate.map { [.init($0.rawValue)] } ?? [] },
       .gauge("pullbox_agent_window_open", help: "1 while downloads may run by their windows.", labels: []) {
         $0?.window.map { [.init($0.isOpen ? 1 : 0)] } ?? []
       },
-      .gauge("pullbox_agent_budget_bytes", help: "What may come in a month.", labels: []) {
+      .gauge("pullbox_agent_budget_bytes", help: "Limit of a month, in bytes.", labels: []) {
         $0?.budget.map { [.init($0.limit.rawValue)] } ?? []
       },
-      .gauge("pullbox_agent_budget_used_bytes", help: "What came in this month.", labels: []) {
+      .gauge("pullbox_agent_budget_used_bytes", help: "Bytes received in this month.", labels: []) {
         $0?.budget.map { [.init($0.used.rawValue)] } ?? []
       },
     ]

@@ -66,8 +66,9 @@ protocol ChangeJudge: Sendable {
 
 /// A witness of where those who ask run.
 protocol SandboxWitness: Sendable {
-  /// Looks at the process of one who asks. Unknown where neither the kernel nor another program tells.
-  func look(at process: Int32, isOnUserBus: Bool) async -> SandboxFinding
+  /// Looks at the process of one who asks, which had begun by `time`, in ticks since the boot: one that began later is another. Unknown where
+  /// it has ended, and where neither the kernel nor another program tells.
+  func look(at process: Int32, since time: UInt64, isOnUserBus: Bool) async -> SandboxFinding
 }
 
 /// The sight that a witness had of a process.
@@ -105,7 +106,9 @@ struct ChangeAuthority: Sendable {
       guard action != .pause, let witness, let credentials = subject.credentials,
         credentials.user == access.agentUser
       else { return true }
-      let found = await witness.look(at: credentials.process, isOnUserBus: subject.isOnUserBus)
+      let found = await witness.look(
+        at: credentials.process, since: credentials.accepted ?? ProcessEntry.now(),
+        isOnUserBus: subject.isOnUserBus)
       switch found.sandbox {
       case .none: return true
       case .unknown where !found.isTold: return true

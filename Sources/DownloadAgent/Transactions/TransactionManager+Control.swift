@@ -41,15 +41,6 @@ extension TransactionManager {
     }
   }
 
-  /// The purchases of these products were taken back, each at that time. Throws what the database throws.
-  func noteRevoked(purchasesOf products: [ProductIdentifier: Timestamp]) async throws {
-    var told: [TransactionIdentifier: Timestamp?] = [:]
-    for (product, time) in products {
-      for identifier in try database.purchases(of: product) { told.updateValue(time, forKey: identifier) }
-    }
-    try await noteRevoked(told)
-  }
-
   /// Transactions that are not over. One that is over and about to be forgotten is told as finished already.
   var unfinishedCount: Int { runner.entries.values.count { !$0.record.machine.isOver } }
 

@@ -179,7 +179,7 @@ extension ClientConnection {
     request.exchange = exchange
     request.peer = peer
     if services.context.configuration.readsPeerCredentials, peer.family == .unix {
-      request.credentials = PeerCredentials(of: descriptor)
+      request.credentials = PeerCredentials(of: descriptor, accepted: accepted)
     }
     request.isSecure = tls.isActive
     return request

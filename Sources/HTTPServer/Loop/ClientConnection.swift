@@ -1,4 +1,5 @@
 import HTTPParsing
+import SystemCalls
 
 /// One connection: within the turn that its loop gives it, it receives, parses, asks the handlers and sends, through its
 /// socket or what stands for one. It needs no epoll and knows no other connection.
@@ -27,6 +28,9 @@ struct ClientConnection: ~Copyable {
   var chunks = ChunkedBodyParser(lineLimit: 0)
   /// Content came of which its reader was not told yet.
   var holdsBodyBack = false
+  /// The low half of the time when a connection over a Unix socket was taken, in ticks since the boot; 0 for others. It stands where the
+  /// table has four bytes left.
+  private let acceptedTicks: UInt32
 
   var output = OutputState()
   var exchange: Exchange?
@@ -90,10 +94,17 @@ struct ClientConnection: ~Copyable {
 
   var isRecording: Bool { record >= 0 }
 
+  /// When a connection over a Unix socket was taken, in ticks since the boot, within 497 days of it.
+  var accepted: UInt64 {
+    let now = ProcessEntry.now()
+    return now - UInt64(UInt32(truncatingIfNeeded: now) &- acceptedTicks)
+  }
+
   init(descriptor: Int32, tag: ConnectionTag, peer: PeerAddress, tls: consuming TLSSession) {
     self.descriptor = descriptor
     self.tag = tag
     self.peer = peer
+    acceptedTicks = peer.family == .unix ? UInt32(truncatingIfNeeded: ProcessEntry.now()) : 0
     machine = ConnectionMachine(input: tls.isActive ? .handshake : .idle)
     readsToEnd = tls.isActive
     self.tls = tls

@@ -13,6 +13,9 @@ public struct PeerCredentials: Hashable, Sendable {
   public var group: UInt32
   /// The supplementary groups; empty where the kernel does not tell.
   public var supplementaryGroups: [UInt32]
+  /// When the connection was taken, in ticks since the boot: a process that began later has got the number of the one that made it, and is
+  /// another. Nil for credentials that no socket gave.
+  public private(set) var accepted: UInt64?
 
   /// Credentials that no socket gave.
   public init(process: Int32, user: UInt32, group: UInt32, supplementaryGroups: [UInt32] = []) {
@@ -27,8 +30,8 @@ public struct PeerCredentials: Hashable, Sendable {
     self.group == group || supplementaryGroups.contains(group)
   }
 
-  /// Nil for a socket without such a peer.
-  init?(of socket: Int32) {
+  /// Nil for a socket without such a peer. `accepted` is when its connection was taken.
+  init?(of socket: Int32, accepted: UInt64) {
     var (process, user, group): (pid_t, uid_t, gid_t) = (0, 0, 0)
     guard unsafe clinux_peer_credentials(socket, &process, &user, &group) == 0 else { return nil }
     var groups = [gid_t](repeating: 0, count: 32)
@@ -40,5 +43,6 @@ public struct PeerCredentials: Hashable, Sendable {
     self.init(
       process: process, user: user, group: group,
       supplementaryGroups: Array(groups.prefix(Int(max(0, count)))))
+    self.accepted = accepted
   }
 }

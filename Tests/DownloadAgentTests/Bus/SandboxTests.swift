@@ -237,12 +237,27 @@ struct SandboxTests {
     }
   }
 
+  @Test("a process that has ended, or began after its connection, is not the user's; a hidden one may be")
+  func otherProcess() async throws {
+    let processes = try processes(.none)
+    let readers = SandboxedReaders(bus: nil, processes: processes, ownApplication: nil)
+    func look(_ process: Int32, since time: UInt64) async -> SandboxFinding {
+      await readers.look(at: process, since: time, isOnUserBus: false)
+    }
+    #expect(await look(getpid(), since: 77).sandbox == .none)
+    #expect(await look(getpid(), since: 76) == .unknown)
+    #expect(await look(.max, since: 77) == .untold, "no other process is shown")
+    try FileSystem.createDirectories("\(processes)/1")
+    #expect(await look(.max, since: 77) == .unknown)
+    #expect(await look(0, since: 77) == .untold)
+  }
+
   @Test("an agent in a sandbox has its own application as its user at the socket, and no other")
   func ownApplication() async throws {
     let processes = try processes(.application)
     func look(_ own: String, isOnUserBus: Bool) async -> SandboxFinding {
       await SandboxedReaders(bus: nil, processes: processes, ownApplication: own).look(
-        at: getpid(), isOnUserBus: isOnUserBus)
+        at: getpid(), since: .max, isOnUserBus: isOnUserBus)
     }
     #expect(await look("com.pullbox.Shelf", isOnUserBus: false).sandbox == .none)
     #expect(await look("com.pullbox.Other", isOnUserBus: false).sandbox == .application("com.pullbox.Shelf"))
