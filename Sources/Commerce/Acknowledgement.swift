@@ -4,7 +4,7 @@ public import CoreTypes
 /// a transaction is finished.
 public struct Acknowledgement: Hashable, Sendable {
   /// A kind of acknowledgement.
-  public enum Kind: String, Codable, Sendable, CaseIterable {
+  public enum Kind: String, ListedWords, Sendable {
     /// The purchase was delivered.
     case acknowledge
     /// It was delivered and is used up: the product can be bought again.

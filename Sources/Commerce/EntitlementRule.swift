@@ -1,7 +1,7 @@
 public import CoreTypes
 
 /// The closed list of what speaks for and against an entitlement, as docs/entitlements.md explains it.
-public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
+public enum EntitlementRule: String, ListedWords, Sendable {
   /// The product itself was bought; for a subscription: a period of it runs.
   case purchased
   /// An issue that appeared while a subscription to its publication ran.

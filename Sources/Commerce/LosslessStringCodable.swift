@@ -12,9 +12,17 @@ extension LosslessStringCodable {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
     guard let value = Self(text) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a \(Self.self): \(text)")
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(Self.refusal): \(text.prefix(100))")
     }
     self = value
+  }
+
+  /// The beginning of a refusal: the type's name in words.
+  private static var refusal: String {
+    let name = "\(Self.self)"
+    let words = name.map { $0.isUppercase ? " \($0.lowercased())" : "\($0)" }.joined()
+    return (name.first.map("AEIOU".contains) == true ? "not an" : "not a") + words
   }
 
   /// Writes the text as a JSON string.

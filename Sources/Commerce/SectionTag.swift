@@ -27,7 +27,7 @@ extension SectionTag: Comparable {
 }
 
 /// When a device fetches the files of a section.
-public enum SectionPolicy: String, Hashable, Sendable, Codable, CaseIterable {
+public enum SectionPolicy: String, Hashable, Sendable, ListedWords {
   /// With the content: the transaction ends only once they are placed. What belongs to no section is fetched so.
   case required
   /// Behind the required files, without being asked: the transaction ends before.

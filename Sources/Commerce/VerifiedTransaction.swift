@@ -150,7 +150,7 @@ extension VerifiedTransaction {
 
 /// Which world of a payment store a purchase was made in. Only ``production`` costs money, so which ones lead
 /// to content is a decision of the operator, never of the proof.
-public enum StoreEnvironment: String, Codable, Sendable, CaseIterable {
+public enum StoreEnvironment: String, ListedWords, Sendable {
   case production = "Production"
   case sandbox = "Sandbox"
   /// Signed on a developer's own machine, by a certificate without a trusted root.

@@ -22,13 +22,23 @@ struct APIJSONTests {
     #expect(
       refusal(PurchaseRequest.self, #"{"product":"a","quantity":"2"}"#) == "quantity is not a whole number")
     #expect(
-      refusal(PurchaseRequest.self, #"{"product":".a"}"#) == "product: not a ProductIdentifier: .a")
+      refusal(PurchaseRequest.self, #"{"product":".a"}"#) == "product: not a product identifier: .a")
     #expect(
       refusal(DownloadsResponse.self, #"{"downloads":[\#(WireSample.download),{"id":"1"}]}"#)
         == "downloads.[1].product is missing")
     #expect(refusal(LibraryEvent.self, #"{"change":"placed","item":{}}"#) == "item.product is missing")
     #expect(refusal([Int].self, "{") != nil)
     #expect(refusal([Int].self, "{}")?.hasPrefix("the document is not a list in square brackets") == true)
+  }
+
+  @Test(
+    "a word that is none of a closed list is refused with those that may stand there, and no type of ours is named"
+  )
+  func words() {
+    #expect(
+      refusal(AgentRedeemRequest.self, #"{"ignore":["meterd"]}"#)
+        == "ignore.[0]: 'meterd' is none of metered, portal, offline, battery-low, on-battery, power-saver, sleep, busy"
+    )
   }
 
   @Test("of several unknown members the first by the alphabet is named")

@@ -71,8 +71,8 @@ struct ProductDescriptionFileTests {
   @Test(
     "what is no description is refused with line, column and member, and what may stand there",
     arguments: [
-      ("{ id: '.hidden' }", "1:7: id: not a ProductIdentifier: .hidden"),
-      ("{\n  version: '01' }", "2:12: version: not a ContentVersion: 01"),
+      ("{ id: '.hidden' }", "1:7: id: not a product identifier: .hidden"),
+      ("{\n  version: '01' }", "2:12: version: not a content version: 01"),
       (
         "{ type: 'one-off' }",
         "1:9: type: 'one-off' is none of consumable, non-consumable, auto-renewable-subscription, "

@@ -1,7 +1,8 @@
+public import Commerce
 public import CoreTypes
 
 /// The conditions of a machine that downloads may wait for.
-public enum MachineConditionName: String, Codable, Sendable, CaseIterable {
+public enum MachineConditionName: String, ListedWords, Sendable {
   /// The way to the network costs by the byte, as far as anyone can tell.
   case metered
   /// The network wants a log-in first.
@@ -26,7 +27,7 @@ public enum MachineConditionName: String, Codable, Sendable, CaseIterable {
 }
 
 /// Whether downloads wait for a condition to end.
-public enum ConditionRule: String, Codable, Sendable, CaseIterable {
+public enum ConditionRule: String, ListedWords, Sendable {
   case wait
   case ignore
 }
@@ -48,7 +49,7 @@ public struct ConditionsResponse: Codable, Hashable, Sendable {
 /// A condition of the machine as the agent knows it.
 public struct MachineConditionStatus: Codable, Hashable, Sendable {
   /// Whether the condition is there.
-  public enum State: String, Codable, Sendable, CaseIterable {
+  public enum State: String, ListedWords, Sendable {
     case yes
     case no
     /// No source tells; it holds nothing.
@@ -91,7 +92,7 @@ public struct MachineConditionStatus: Codable, Hashable, Sendable {
 /// Someone who tells conditions of the machine.
 public struct ConditionSourceStatus: Codable, Hashable, Sendable {
   /// How a source stands.
-  public enum State: String, Codable, Sendable, CaseIterable {
+  public enum State: String, ListedWords, Sendable {
     /// It tells.
     case speaks
     /// It has told, and does no more: what it told counts for half a minute.

@@ -4,7 +4,7 @@ public import CoreTypes
 /// A download as the agent shows it.
 public struct DownloadStatus: Codable, Hashable, Sendable {
   /// Where a download stands.
-  public enum State: String, Codable, Sendable, CaseIterable {
+  public enum State: String, ListedWords, Sendable {
     case waiting
     case active
     case paused
@@ -156,7 +156,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
 }
 
 /// How urgently a download is wanted, before its priority.
-public enum DownloadUrgency: String, Codable, Sendable, CaseIterable, Comparable {
+public enum DownloadUrgency: String, ListedWords, Sendable, Comparable {
   /// A person waits for it: it takes the place of a download that is less urgent, which goes on later and loses no byte.
   case now
   /// It goes before what is in the background.

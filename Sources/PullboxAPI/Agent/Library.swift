@@ -5,7 +5,7 @@ public import Crypto
 /// A placed content version.
 public struct LibraryItem: Codable, Hashable, Sendable {
   /// Whether the files of an item can be used.
-  public enum State: String, Codable, Sendable, CaseIterable {
+  public enum State: String, ListedWords, Sendable {
     /// The files are there, as they were when they were last compared with their manifest.
     case present
     /// The library's volume is not there, or the files are out of the readers' sight (``LibraryItem/withdrawn``).
@@ -120,7 +120,7 @@ public struct LibraryVerification: Codable, Hashable, Sendable {
   /// One file that is not as the manifest says.
   public struct Fault: Codable, Hashable, Sendable {
     /// The kind of a fault.
-    public enum Kind: String, Codable, Sendable, CaseIterable {
+    public enum Kind: String, ListedWords, Sendable {
       /// The manifest lists it and it is not there.
       case missing
       /// Its length or its SHA-256 differ.

@@ -5,7 +5,7 @@ public import CoreTypes
 /// no service.
 public struct ProductOwnership: Codable, Hashable, Sendable {
   /// Whether the answer rests on a license.
-  public enum Verification: String, Codable, Sendable, CaseIterable {
+  public enum Verification: String, ListedWords, Sendable {
     /// The license that the delivery server has signed for this device says so, and is good now.
     case verified
     /// The device has heard so, and no license says it now: ``ProductOwnership/reason`` says why.
@@ -13,7 +13,7 @@ public struct ProductOwnership: Codable, Hashable, Sendable {
   }
 
   /// Why no license says so.
-  public enum UnverifiedReason: String, Codable, Sendable, CaseIterable {
+  public enum UnverifiedReason: String, ListedWords, Sendable {
     /// There is none: the server was not heard yet, or gives none.
     case noLicense = "no-license"
     /// The server was not heard for as long as the license was good.
@@ -27,7 +27,7 @@ public struct ProductOwnership: Codable, Hashable, Sendable {
   }
 
   /// Where the product's content is.
-  public enum Content: String, Codable, Sendable, CaseIterable {
+  public enum Content: String, ListedWords, Sendable {
     /// In the library, to be read.
     case present
     /// Out of the tree that readers see, since it is not owned. It comes back when it is owned again.

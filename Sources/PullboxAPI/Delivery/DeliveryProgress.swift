@@ -1,5 +1,7 @@
+public import Commerce
+
 /// How the delivery for a grant goes while it is neither placed nor taken back.
-public enum DeliveryProgress: String, Codable, Sendable, CaseIterable {
+public enum DeliveryProgress: String, ListedWords, Sendable {
   /// Granted within ``patience``, and nothing was sent yet.
   case waiting
   /// Bytes were sent within ``patience``.

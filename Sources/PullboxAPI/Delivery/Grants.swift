@@ -298,7 +298,7 @@ public struct GrantStatus: Codable, Sendable {
 }
 
 /// Where a grant stands.
-public enum GrantState: String, Codable, Sendable, CaseIterable {
+public enum GrantState: String, ListedWords, Sendable {
   /// The receipt was checked; tickets may be issued.
   case granted
   /// The device reported "verified and placed", and the report was right; the transaction still waits, for other

@@ -1,9 +1,10 @@
+public import Commerce
 public import CoreTypes
 
 /// A step of an operator's that waits for another operator's approval, or did (`secondOperator`).
 public struct Approval: Codable, Sendable {
   /// How it stands with the request.
-  public enum State: String, Codable, Sendable, CaseIterable {
+  public enum State: String, ListedWords, Sendable {
     /// Another operator may approve or decline it.
     case waiting
     /// It was approved, and is being carried out; it stays so where the server ended meanwhile.

@@ -1,3 +1,4 @@
+public import Commerce
 public import CoreTypes
 
 /// One entry of the append-only audit log.
@@ -34,7 +35,7 @@ public struct AuditEntry: Codable, Sendable {
 }
 
 /// The scope of an operator key, which says what it may do; `admin` includes the others.
-public enum OperatorScope: String, Codable, Sendable, CaseIterable {
+public enum OperatorScope: String, ListedWords, Sendable {
   case read
   case publish
   case review

@@ -1,3 +1,5 @@
+public import Commerce
+
 /// The answer to `POST /v1/operator/catalog/preview`: what an import would change, item by item. Nothing is changed.
 public struct CatalogImportPlan: Codable, Sendable {
   /// Items whose changes are told, at most.
@@ -21,7 +23,7 @@ public struct CatalogImportPlan: Codable, Sendable {
 /// An item that an import would make or change.
 public struct CatalogImportChange: Codable, Sendable {
   /// The kinds of items.
-  public enum Kind: String, Codable, Sendable, CaseIterable {
+  public enum Kind: String, ListedWords, Sendable {
     case product
     case publication
     case priceTier = "price-tier"

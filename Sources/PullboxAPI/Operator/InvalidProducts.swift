@@ -1,9 +1,10 @@
+public import Commerce
 public import CoreTypes
 
 /// `GET /v1/operator/products/invalid`: what apps asked for in vain.
 public struct InvalidProductsReport: Codable, Sendable {
   /// Why a product was not answered.
-  public enum Reason: String, Codable, Sendable, CaseIterable {
+  public enum Reason: String, ListedWords, Sendable {
     /// There is no such product, nor one of a similar name.
     case unknown
     /// There is no such product, and ``Item/near`` may have been meant.

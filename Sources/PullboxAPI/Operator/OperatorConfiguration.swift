@@ -1,9 +1,11 @@
+public import Commerce
+
 /// `GET /v1/operator/configuration`: the configuration in effect, with where each value comes from. Secrets are not in it.
 public struct OperatorConfiguration: Codable, Sendable {
   /// One key of the configuration.
   public struct Setting: Codable, Sendable {
     /// The kinds of places that a value comes from, the later of which counts.
-    public enum Origin: String, Codable, Sendable, CaseIterable {
+    public enum Origin: String, ListedWords, Sendable {
       /// Nothing is given, and the default counts.
       case fallback = "default"
       /// The configuration file, or one that it names.

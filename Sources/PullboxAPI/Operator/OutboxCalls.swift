@@ -1,9 +1,10 @@
+public import Commerce
 public import CoreTypes
 
 /// A call that the delivery server makes to a payment store, as its outbox has it.
 public struct OutboxCall: Codable, Sendable {
   /// How the call stands.
-  public enum State: String, Codable, Sendable, CaseIterable {
+  public enum State: String, ListedWords, Sendable {
     /// It is made until the store accepts it.
     case waiting
     /// It is not made until an operator asks for it.

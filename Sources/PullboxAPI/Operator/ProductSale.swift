@@ -1,7 +1,8 @@
+public import Commerce
 public import CoreTypes
 
 /// Where a product stands between its description and the shop window.
-public enum SaleState: String, Codable, Sendable, CaseIterable {
+public enum SaleState: String, ListedWords, Sendable {
   /// Described, and neither reviewed nor for sale.
   case draft
   /// Handed in for review.

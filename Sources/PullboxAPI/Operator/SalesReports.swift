@@ -4,7 +4,7 @@ public import CoreTypes
 /// `GET /v1/operator/reports`: what was sold, from the ledger. Nothing in it names a person.
 public struct SalesReport: Codable, Sendable {
   /// By what the numbers are told apart.
-  public enum Dimension: String, Codable, Sendable, CaseIterable {
+  public enum Dimension: String, ListedWords, Sendable {
     /// The day in UTC.
     case day
     /// The product that was sold.

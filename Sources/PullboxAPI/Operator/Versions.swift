@@ -80,7 +80,7 @@ public struct LateRelease: Codable, Hashable, Sendable {
 }
 
 /// Where a content version stands between upload and readers.
-public enum VersionState: String, Codable, Sendable, CaseIterable {
+public enum VersionState: String, ListedWords, Sendable {
   case draft
   case submitted
   case approved

@@ -4,7 +4,7 @@ public import CoreTypes
 /// `GET /store/v1/codes/{code}`: what a code gives the account that asks, if it is redeemed now.
 public struct CodePreview: Codable, Hashable, Sendable {
   /// The kind of a code.
-  public enum Kind: String, Codable, Sendable, CaseIterable {
+  public enum Kind: String, ListedWords, Sendable {
     /// For a product that is no subscription that renews, which costs nothing.
     case gift
     /// For a subscription under an offer of the code's own.

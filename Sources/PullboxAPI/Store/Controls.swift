@@ -56,7 +56,7 @@ public struct PurchaseDecision: Codable, Sendable, OperatorWritten {
 }
 
 /// Why a customer asks for a refund.
-public enum RefundReason: String, Codable, CaseIterable, Hashable, Sendable {
+public enum RefundReason: String, ListedWords, Hashable, Sendable {
   case unintendedPurchase = "UNINTENDED_PURCHASE"
   case fulfillmentIssue = "FULFILLMENT_ISSUE"
   case unsatisfiedWithPurchase = "UNSATISFIED_WITH_PURCHASE"

@@ -85,7 +85,7 @@ public struct StoreCode: Codable, Sendable {
 /// An offer of a store for a subscription, as it is to one account: what the first payments cost in its territory.
 public struct AccountOffer: Codable, Hashable, Sendable {
   /// For whom it is.
-  public enum Kind: String, Codable, Sendable, CaseIterable {
+  public enum Kind: String, ListedWords, Sendable {
     /// For accounts that have had no introduction to the publication yet.
     case introductory
   }
