@@ -11,9 +11,22 @@ CREATE TABLE counters (
   PRIMARY KEY (name, stripe)
 ) WITH (fillfactor = 80);
 
+CREATE FUNCTION own_stripe() RETURNS BIGINT LANGUAGE plpgsql AS $$
+DECLARE
+  first INTEGER := pg_backend_pid() % 64;
+BEGIN
+  FOR further IN 0..255 LOOP
+    IF pg_try_advisory_xact_lock(1886745464, (first + further) % 256) THEN
+      RETURN (first + further) % 256;
+    END IF;
+  END LOOP;
+  RETURN first;
+END
+$$;
+
 CREATE FUNCTION add_to_counter(counter TEXT, difference BIGINT) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO counters (name, stripe, value) VALUES (counter, pg_backend_pid() % 64, difference)
+  INSERT INTO counters (name, stripe, value) VALUES (counter, own_stripe(), difference)
   ON CONFLICT (name, stripe) DO UPDATE SET value = counters.value + excluded.value;
 END
 $$;
@@ -646,7 +659,7 @@ RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF more_waiting <> 0 OR more_parked <> 0 THEN
     INSERT INTO outbox_counts (store, kind, stripe, waiting, parked)
-    VALUES (call_store, call_kind, pg_backend_pid() % 64, more_waiting, more_parked)
+    VALUES (call_store, call_kind, own_stripe(), more_waiting, more_parked)
     ON CONFLICT (store, kind, stripe) DO UPDATE SET
       waiting = outbox_counts.waiting + excluded.waiting, parked = outbox_counts.parked + excluded.parked;
   END IF;

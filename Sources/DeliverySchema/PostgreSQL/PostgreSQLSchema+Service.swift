@@ -74,7 +74,7 @@ extension PostgreSQLSchema {
     BEGIN
       IF more_waiting <> 0 OR more_parked <> 0 THEN
         INSERT INTO outbox_counts (store, kind, stripe, waiting, parked)
-        VALUES (call_store, call_kind, pg_backend_pid() % \(stripes), more_waiting, more_parked)
+        VALUES (call_store, call_kind, own_stripe(), more_waiting, more_parked)
         ON CONFLICT (store, kind, stripe) DO UPDATE SET
           waiting = outbox_counts.waiting + excluded.waiting, parked = outbox_counts.parked + excluded.parked;
       END IF;
