@@ -2,12 +2,15 @@
 scripts/bench eta."""
 import argparse
 import contextlib
+import fcntl
 import itertools
 import os
 import re
 import select
 import socket
+import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
@@ -55,15 +58,30 @@ def parse_arguments():
     return parser.parse_args()
 
 
+class Line:
+    """What carries one piece after the other, of whichever connection."""
+
+    def __init__(self):
+        self.lock, self.free = threading.Lock(), 0
+
+    def wait(self, seconds):
+        """Until a piece has passed that takes so long. What this relay itself was late by is made up for, within a quarter of a second."""
+        with self.lock:
+            self.free = max(self.free, time.monotonic() - 0.25) + seconds
+            end = self.free
+        time.sleep(max(0, end - time.monotonic()))
+
+
 class Way:
     """A relay before the server, whose bodies come at the speed of a way. What is short comes at once: grants and manifests
     are no part of the transfer."""
 
     SHORT = 256 * 1024
 
-    def __init__(self, port, speed):
-        self.port, self.speed = port, speed
+    def __init__(self, port, speed, is_by_connection):
+        self.port, self.speed, self.is_by_connection = port, speed, is_by_connection
         self.passed, self.began, self.log = 0, None, []
+        self.line = Line()
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
@@ -89,30 +107,33 @@ class Way:
             far.shutdown(socket.SHUT_WR)
 
     def answer(self, far, near):
-        own, due = 0, time.monotonic()
+        own, line = 0, Line() if self.is_by_connection else self.line
         with contextlib.suppress(OSError):
             while True:
                 if own < self.SHORT:
                     piece = far.recv(16_384)
                 else:
-                    due = max(due + SLICE, time.monotonic())
-                    time.sleep(max(0, due - time.monotonic()))
-                    allowance = self.allowance(due)
-                    piece = self.read(far, allowance) if allowance else None
-                if piece == b"":
+                    speed = self.speed_now()
+                    if not speed:
+                        time.sleep(SLICE)
+                        continue
+                    piece = self.read(far, int(speed * SLICE))
+                    line.wait(len(piece) / speed)
+                if not piece:
                     break
-                if piece:
-                    near.sendall(piece)
-                    own += len(piece)
-                    self.note(len(piece))
+                near.sendall(piece)
+                own += len(piece)
+                self.note(len(piece))
         for one in (near, far):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
-    def allowance(self, now):
+    def speed_now(self):
+        """Bytes a second."""
+        now = time.monotonic()
         with self.lock:
             self.began = self.began or now
-        return int(self.speed(now - self.began) * UNIT * SLICE)
+        return self.speed(now - self.began) * UNIT
 
     @staticmethod
     def read(far, count):
@@ -172,6 +193,8 @@ def watch(command, find):
     """What a program tells on its terminal of the time that is left, as `find` reads it."""
     looks = []
     near, far = os.openpty()
+    # aria2c shows as much as fits.
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
     with subprocess.Popen([str(word) for word in command], stdout=far, stderr=far, stdin=subprocess.DEVNULL) as process:
         os.close(far)
         text = ""
@@ -199,6 +222,7 @@ def curl_time(text):
 
 
 def aria_time(text):
+    text = re.sub("\x1b\\[[0-9;]*m", "", text)
     found = re.findall(r"ETA:(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\]", text)
     return sum(int(value or 0) * unit for value, unit in zip(found[-1], (3600, 60, 1), strict=True)) if found else None
 
@@ -216,7 +240,7 @@ def watch_peer(name, arguments, services, way):
 
 def measure(arguments, services, name, contender):
     _, speed = WAYS[name]
-    way = Way(arguments.port_base, speed)
+    way = Way(arguments.port_base, speed, is_by_connection=name == "cap")
     try:
         if contender == "pullbox":
             looks, end = watch_agent(arguments, services, way)
