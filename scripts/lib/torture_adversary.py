@@ -20,7 +20,8 @@ class Adversary:
         self.backup = None
 
     def begin(self, event):
-        getattr(self, event.kind, self.spoil)(event)
+        """Whether the fault is there: some cannot be, such as a full disk without root, or a second backup."""
+        return getattr(self, event.kind, self.spoil)(event) is not False
 
     def spoil(self, event):
         """What a relay does to what it passes on."""
@@ -46,39 +47,47 @@ class Adversary:
         """SIGTERM, which a program obeys in order."""
         one = self.system.program(event.target)
         if not one.is_running or not one.ready_file.exists():
-            return
+            return False
         one.go_on()
         if (code := one.stop()) != 0:
             self.transcript.violate(f"{one.name} ended with {code} when it was asked to: {one.tail()[-400:]}")
         one.start()
+        return True
 
     def clock(self, event):
         agent = self.system.agents[event.target]
-        if agent.preload:
-            agent.preload.clock.set(STEPS[int(event.place * len(STEPS))])
+        if not agent.preload:
+            return False
+        agent.preload.clock.set(STEPS[int(event.place * len(STEPS))])
+        return True
 
     def sync(self, event):
         """The next syncs of a program fail."""
         one = self.system.program(event.target)
-        if one.preload:
-            one.preload.fail_syncs(1 + int(event.amount * 3))
-            one.is_excused = True
+        if not one.preload:
+            return False
+        one.preload.fail_syncs(1 + int(event.amount * 3))
+        one.is_excused = True
+        return True
 
     def full(self, event):
         agent = self.system.agents[event.target]
-        if agent.disk:
-            agent.disk.fill()
+        if not agent.disk:
+            return False
+        agent.disk.fill()
+        return True
 
     def readonly(self, event):
         agent = self.system.agents[event.target]
-        if agent.disk and not agent.remount("ro"):
-            self.transcript.note(f"the disk of {agent.name} is in use, and stays as it is")
+        return bool(agent.disk) and bool(agent.remount("ro"))
 
     def unplug(self, event):
         agent = self.system.agents[event.target]
-        if agent.disk and agent not in self.unplugged:
-            agent.unplug()
-            self.unplugged.append(agent)
+        if not agent.disk or agent in self.unplugged:
+            return False
+        agent.unplug()
+        self.unplugged.append(agent)
+        return True
 
     def plug(self):
         """What an agent writes where its disk was would be lost under it."""
@@ -93,18 +102,19 @@ class Adversary:
     def rotate(self, event):
         """A new ticket key, with which the server signs from the signal on."""
         if len(self.system.nodes) > 1:
-            return
+            return False
         self.system.maintain("--rotate-ticket-key", "--state", self.system.nodes[0].state)
         for node in self.system.nodes:
             if node.is_running and node.ready_file.exists():
                 node.process.send_signal(signal.SIGHUP)
+        return True
 
     def restore(self, event):
         """A backup now, which takes the place of the state at the end of the round: what readers and stores do meanwhile is lost at the
         server. The operator does nothing meanwhile, since it is known what an operator does then: everything once more."""
         node = self.system.nodes[0]
         if len(self.system.nodes) > 1 or self.backup:
-            return
+            return False
         self.revive(node)
         until(60, "the server is ready", node.is_ready, 0.02)
         self.people.desk.await_idle()
@@ -112,6 +122,7 @@ class Adversary:
         self.restores += 1
         self.backup = pathlib.Path(self.system.options.work) / f"backup{self.restores}"
         self.system.maintain("backup", self.backup)
+        return True
 
     def put_back(self):
         node = self.system.nodes[0]

@@ -84,12 +84,31 @@ class Checks:
             self.violate(f"4: the library of {agent.name} has what it must not: {fault}")
 
     def see_finished(self):
-        """Once a store has finished a transaction, nobody finishes it again."""
+        """Once a store has finished a transaction, nobody finishes it again; and its content was at its place before."""
         for kind, store in self.system.stores.items():
-            for row in store.rows("SELECT id, finished FROM transactions WHERE finished IS NOT NULL"):
+            for row in store.rows("SELECT id, product, type, device, finished, revoked FROM transactions WHERE finished IS NOT NULL"):
+                if (kind, row["id"]) not in self.finished and kind == "apple" and row["type"] == "non-consumable":
+                    self.see_order(row)
                 before = self.finished.setdefault((kind, row["id"]), row["finished"])
                 if before != row["finished"]:
                     self.violate(f"6: {kind} finished {row['id']} at {before}, and again at {row['finished']}")
+
+    def see_order(self, row):
+        """1: of a product with one version, which nothing has replaced since, the directory came to its place before the store's date."""
+        owner = next((agent.owner for agent in self.system.agents.values() if agent.device == row["device"]), None)
+        versions = list(self.history.of(row["product"]))
+        if owner is None or len(versions) != 1 or row["revoked"]:
+            return
+        places = [root / row["product"] / versions[0][0] for agent in self.system.agents.values() if agent.owner == owner
+                  for root in (agent.library, agent.library / ".withdrawn")]
+        times = []
+        for place in places:
+            with contextlib.suppress(OSError):
+                times.append(place.stat().st_ctime * 1000)
+        # Both clocks are this machine's; a file system's may be one tick behind.
+        if times and min(times) > row["finished"] + 20:
+            self.violate(f"1: apple finished {row['id']} {min(times) - row['finished']:.0f} ms before {row['product']} was at its place")
+        self.look("finishes behind their content")
 
     # When all is well again.
 

@@ -47,11 +47,13 @@ def play(options, seed, rounds, label=""):
             for event in one.events:
                 transcript.note(str(event))
                 events = event.number
-                kinds[event.kind] += 1
-                if event.kind in FAULTS:
-                    adversary.begin(event)
-                else:
+                if event.kind not in FAULTS:
                     people.act(event)
+                elif not adversary.begin(event):
+                    transcript.note(f"{event.kind} cannot happen to {event.target} now")
+                    pause(event.pause)
+                    continue
+                kinds[event.kind] += 1
                 pause(event.pause)
             adversary.lift(one.is_calm)
             people.await_idle()
