@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -148,7 +149,10 @@ struct LicenseTests {
     }
   }
 
-  @Test("the key outlives the server, and a rotated one is endorsed by it and signs after its delay")
+  /// Where records lie in PostgreSQL, its clock says when a new key signs, and not the test's.
+  @Test(
+    "the key outlives the server, and a rotated one is endorsed by it and signs after its delay",
+    .disabled(if: TestDatabase.isOnServer, "PostgreSQL's clock counts"))
   func rotation() async throws {
     let directory = try TemporaryDirectory()
     func ask(_ server: ServerHarness) async throws -> LicenseResponse {
