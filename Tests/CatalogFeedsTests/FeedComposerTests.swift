@@ -177,7 +177,7 @@ struct FeedComposerTests {
   }
 
   /// Panels shows the cover of a publication where its entry has one.
-  @Test("a publication's entry has a cover")
+  @Test("a publication's entry has a cover, without which Panels shows a bare shelf")
   func coverOfPublication() throws {
     var shop = SampleShop()
     try shop.add("issue1", of: "series", on: "2026-10-01")

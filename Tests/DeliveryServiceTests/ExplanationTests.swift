@@ -109,6 +109,47 @@ struct ExplanationTests {
     }
   }
 
+  @Test(
+    "what a customer owns is listed with rule, purchase and end, in pages, as explanations say it, at any instant"
+  )
+  func owned() async throws {
+    try await ServerHarness.run(options: ["--console", "everywhere"]) { server in
+      try await open(on: server)
+      let start = server.clock.now()
+      let bought = server.purchase(of: "com.example.heroes.plan", expires: start + Self.day * 30)
+      try await show([bought], to: server)
+      let who = [("transaction", bought.transactionIdentifier)]
+      func list(_ query: [(String, String)] = []) async throws -> Page<CustomerEntitlement> {
+        try await server.operatorAPI.get("/v1/operator/entitlements", query: who + query)
+      }
+      let all = try await list().items
+      #expect(all.map { "\($0.product)" } == ["com.example.heroes.2", "com.example.heroes.plan"])
+      #expect(all.map(\.rule) == [.unlockedAtStart, .purchased])
+      #expect(all.map(\.until) == [nil, bought.expiresDate])
+      #expect(all.allSatisfy { "\($0.transaction)" == bought.transactionIdentifier })
+      for item in all {
+        let explained = try await explain("\(item.product)", who, on: server)
+        #expect(explained.allowed && explained.until == item.until)
+        #expect(explained.because.first?.rule == item.rule)
+      }
+      let first = try await list([("limit", "1")])
+      #expect(first.items == [all[0]])
+      let rest = try await list([("limit", "1"), ("after", try #require(first.next))])
+      #expect(rest.items == [all[1]] && rest.next == nil)
+      #expect(try await list([("at", "\(start - Self.day)")]).items.isEmpty)
+      let unknown = try await server.problem {
+        _ = try await server.operatorAPI.exchange("GET", "/v1/operator/entitlements?transaction=7")
+      }
+      #expect(unknown.code == .transactionUnknown)
+
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      let page = try await browser.get("/console/customers?transaction=\(bought.transactionIdentifier)")
+      #expect(page.text.contains("It was the latest issue when a subscription began."))
+      #expect(page.text.contains("com.example.heroes.plan"))
+    }
+  }
+
   @Test("purchases of a store that is not configured any more are explained: by the device, and by its name")
   func formerStore() async throws {
     try await ServerHarness.run { server in

@@ -15,8 +15,10 @@ import Testing
 struct ReleaseStopTests {
   private static let product = "com.example.issue1"
 
-  private func run(_ body: (ServerHarness) async throws -> Void) async throws {
-    try await ServerHarness.run(options: ["--store-device-limit", "1000"]) { server in
+  private func run(
+    options: [String] = [], _ body: (ServerHarness) async throws -> Void
+  ) async throws {
+    try await ServerHarness.run(options: ["--store-device-limit", "1000"] + options) { server in
       try await server.publish([1, 2, 3])
       try await body(server)
     }
@@ -90,6 +92,28 @@ struct ReleaseStopTests {
         as: VersionRecord.self)
       try await fail(try await grant(52, on: server), on: server)
       #expect(try await version(on: server).state == .released)
+    }
+  }
+
+  @Test(
+    "a release that paused itself stands on the page of today, days later too, until it is released again"
+  )
+  func today() async throws {
+    try await run(options: ["--console", "everywhere"]) { server in
+      func today() async throws -> String {
+        let browser = ConsoleBrowser(server)
+        try await browser.signIn()
+        return try await browser.get("/console/").text
+      }
+      for number in 1...50 { try await fail(try await grant(number, on: server), on: server) }
+      let paused = "The release of \(Self.product) 1.0 paused itself"
+      #expect(try await today().contains(paused))
+      server.clock.advance(by: .seconds(5 * 86_400))
+      #expect(try await today().contains(paused))
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/products/\(Self.product)/versions/1.0/release", body: ReasonBody(),
+        as: VersionRecord.self)
+      #expect(try await !today().contains(paused))
     }
   }
 

@@ -13,24 +13,28 @@ struct PartialPageTests {
   /// Answers 503 below some paths, and an empty list below all others.
   private struct Interface: AsyncHandler {
     var broken: @Sendable (String) -> Bool
+    /// The answer of `reports`.
+    var report: String?
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
       if broken(request.path) { return .problem(Problem(.unavailable, "the database cannot be used")) }
+      let body = request.path.hasSuffix("/reports") ? report ?? "{}" : #"{"items":[]}"#
       return HTTPResponse(
-        status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(Array(#"{"items":[]}"#.utf8))
-      )
+        status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(Array(body.utf8)))
     }
   }
 
   private func visit(
-    _ target: String, scopes: Set<OperatorScope> = [.admin], broken: @escaping @Sendable (String) -> Bool
+    _ target: String, scopes: Set<OperatorScope> = [.admin], report: String? = nil,
+    broken: @escaping @Sendable (String) -> Bool = { _ in false }
   ) throws -> Visit {
     let key = SecretDigest(of: "a key")
     return Visit(
       request: try HTTPRequest(method: .get, rawTarget: target),
       visitor: Visitor(
         holder: Operator(name: "ada", scopes: scopes), key: key, language: .english, formToken: "token"),
-      reader: OperatorReader(interface: ManagementInterface(Interface(broken: broken)), key: key),
+      reader: OperatorReader(
+        interface: ManagementInterface(Interface(broken: broken, report: report)), key: key),
       now: Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
   }
 
@@ -76,6 +80,18 @@ struct PartialPageTests {
     let html = try await StoresPage(visit).page().body.html
     #expect(html.contains("the database cannot be used"))
     #expect(html.contains("There are no such calls."))
+  }
+
+  @Test("a day on which nothing was sold, of which a report has no row, has sold nothing")
+  func units() async throws {
+    for (day, units) in [("2026-09-20", 0), ("2026-09-21", 7)] {
+      let row = #"{"day":"\#(day)","units":7,"refunds":0,"newSubscribers":0,"lapsed":0,"active":0}"#
+      let report =
+        #"{"from":"2026-08-23T00:00:00.000Z","to":"2026-09-22T00:00:00.000Z","rows":[\#(row)]}"#
+      let html = try await TodayPage(visit("/console/", report: report)).page().body.html
+      #expect(html.contains("<dt>Units today (UTC)</dt><dd>\(units)</dd>"))
+      #expect(html.contains("<dt>Units in 30 days</dt><dd>7</dd>"))
+    }
   }
 
   @Test("while not all is known, the page of today does not say that nothing needs somebody")

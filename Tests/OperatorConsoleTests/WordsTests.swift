@@ -18,7 +18,7 @@ struct WordsTests {
     let call = try Regex("Phrase\\(\\s*\"((?:[^\"\\\\]|\\\\.)*)\",\\s*\"((?:[^\"\\\\]|\\\\.)*)\"\\s*\\)")
     let tables = [
       "Frame", "Today", "Deliveries", "House", "Products", "Progress", "Pages", "Editing", "Customers",
-      "Approvals", "Import",
+      "Approvals", "Import", "Upload", "Refusals", "Entitlements",
     ]
     return try tables.flatMap { name in
       let text = try RepositoryFile("Sources/OperatorConsole/Texts/Phrase+\(name).swift").text

@@ -120,7 +120,7 @@ struct DocumentedMembersTests {
       "publicationDate", "purchaseDate", "released", "resumeDate", "revocationDate", "serverTime", "since",
       "stalledSince", "started",
       "subscribedSince", "subscribedUntil",
-      "ticketExpires", "used",
+      "ticketExpires", "used", "purchased",
       "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",
       "availableUntil", "before", "nextAcknowledgement", "lastAnswer", "lastFailure", "heldUntil", "modified",
     ]

@@ -30,7 +30,7 @@ package struct ExplanationRoutes: Sendable {
     "customer", "transaction", "device", "account", "store", "environment", "product", "at",
   ]
 
-  /// Adds `GET /v1/operator/explain`, which needs the scope `read`. `at` is a time of RFC 3339.
+  /// Adds `GET /v1/operator/explain` and `GET /v1/operator/entitlements`, which need the scope `read`. `at` is a time of RFC 3339.
   package func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/explain", requires: .read, query: Self.query) { request, _, _ in
       guard let product = try request.filter("product", { ProductIdentifier($0) }) else {
@@ -39,6 +39,14 @@ package struct ExplanationRoutes: Sendable {
       return try .json(
         try await grants.explain(
           product, of: try subject(of: request), at: try request.filter("at") { Timestamp(rfc3339: $0) }))
+    }
+    let listed = Self.query.subtracting(["product"]).union(HTTPRequest.pageQuery)
+    routes.on(.get, "/v1/operator/entitlements", requires: .read, query: listed) { request, _, _ in
+      try .page(
+        await grants.owned(
+          by: try subject(of: request), at: try request.filter("at") { Timestamp(rfc3339: $0) },
+          after: try request.cursor("after") { ProductIdentifier($0) }, limit: try request.pageLimit()),
+        of: request)
     }
   }
 

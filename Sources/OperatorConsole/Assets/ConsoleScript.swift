@@ -25,25 +25,33 @@ enum ConsoleScript {
       };
       if (live && window.EventSource) {
         const source = new EventSource("/console/events");
+        const outdated = document.querySelector("[data-behavior=outdated]");
+        const readAt = document.querySelector("[data-behavior=read-at]");
         let shown = live.innerHTML, busy = false;
+        // Under the focus nothing is replaced but by what is the same.
         const refresh = async () => {
-          if (busy || document.hidden || live.contains(document.activeElement)) return;
+          if (busy || document.hidden) return;
           busy = true;
           try {
             const response = await fetch(location.href, { headers: { "X-Pullbox-Look": "1" }, redirect: "error" });
-            if (!response.ok) return;
-            const page = new DOMParser().parseFromString(await response.text(), "text/html");
-            const fresh = page.querySelector("[data-behavior=live]");
+            const page = response.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
+            const fresh = page?.querySelector("[data-behavior=live]");
+            outdated.hidden = Boolean(fresh);
             if (!fresh) return;
             localTimes(fresh);
-            if (fresh.innerHTML === shown) return;
-            shown = fresh.innerHTML;
-            tell(live, fresh);
-            live.replaceChildren(...fresh.childNodes);
-          } catch { } finally { busy = false; }
+            if (fresh.innerHTML !== shown) {
+              if (live.contains(document.activeElement)) return;
+              shown = fresh.innerHTML;
+              tell(live, fresh);
+              live.replaceChildren(...fresh.childNodes);
+            }
+            const time = page.querySelector("[data-behavior=read-at]");
+            localTimes(time);
+            readAt.replaceChildren(...time.childNodes);
+          } catch { outdated.hidden = false; } finally { busy = false; }
         };
-        shown = live.innerHTML;
         source.addEventListener("look", refresh);
+        source.addEventListener("error", refresh);
         addEventListener("pagehide", () => source.close());
       }
 

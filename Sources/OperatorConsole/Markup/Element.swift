@@ -143,6 +143,10 @@ package enum Behavior: String, Sendable {
   case localTime = "local-time"
   /// The element's part of the page is read again while the page is seen.
   case live
+  /// It says when that part was read.
+  case readAt = "read-at"
+  /// It says that the part can be read no more.
+  case outdated
   /// A form with a file is sent in parts that go on after a lost connection.
   case upload
   /// It shows how far an upload is.

@@ -15,7 +15,7 @@ struct CustomerPage {
 
   func page() async throws -> Page {
     try visit.request.requireQuery(
-      only: Set(Self.names + ["store", "product", "at", "after", "notice"]))
+      only: Set(Self.names + ["store", "product", "at", "after", "behind", "notice"]))
     let subject = Self.names.map { ($0, visit.value($0)) }
     let isAsked = subject.contains { $0.1 != nil }
     // The interface's customers have one name, and devices and users one store.
@@ -28,6 +28,9 @@ struct CustomerPage {
     let list = granted(subject, people)
     let grants: Result<PullboxAPI.Page<OperatorGrant>, Problem>?
     if let list { grants = await visit.get(list) } else { grants = nil }
+    let ownedList = entitlements(subject)
+    let entitled: Result<PullboxAPI.Page<CustomerEntitlement>, Problem>?
+    if let ownedList { entitled = await visit.get(ownedList) } else { entitled = nil }
     let explanation = explanationAddress(subject)
     let explained: Result<ExplanationResponse, Problem>?
     if let explanation {
@@ -54,12 +57,15 @@ struct CustomerPage {
       if let explained {
         Parts.section(words(.mayHave, visit.value("product") ?? ""), explained, words) { tree($0) }
       }
+      if let entitled {
+        Parts.section(words(.ownedByCustomer), entitled, words) { owned($0) }
+      }
       if let people {
         Parts.section(words(.devicesAndKeys), people, words) { CustomerDevices(visit).markup($0) }
       }
       if let grants {
         Parts.section(words(.grantsOfCustomer), grants, words) { page in
-          owned(page.items)
+          explanations(page.items)
           DeliveriesPage.table(page, visit)
           revocation(page.items, subject)
         }
@@ -96,8 +102,49 @@ struct CustomerPage {
     return "pullbox explain \(shellWord(visit.value("product") ?? ""))\(subject.joined())"
   }
 
+  /// The list of what is owned, behind the product at which the page before ended.
+  private func entitlements(_ subject: [(String, String?)]) -> Address? {
+    guard subject.contains(where: { $0.1 != nil }) else { return nil }
+    return .interface(
+      "entitlements",
+      query: subject + [
+        ("store", visit.value("store")), ("at", visit.value("at")), ("after", visit.value("behind")),
+        ("limit", "50"),
+      ])
+  }
+
+  /// What is owned, because of what and until when, with the explanation of each.
+  private func owned(_ page: PullboxAPI.Page<CustomerEntitlement>) -> Markup {
+    guard !page.items.isEmpty else { return element(.p) { words(.nothingOwned) } }
+    return Markup([
+      Parts.table(
+        words(.ownedByCustomer),
+        [words(.product), words(.because), words(.transaction), words(.until)],
+        page.items.map { item in
+          [
+            .init(Parts.link(explained(item.product), "\(item.product)")), .init(words(item.rule.phrase)),
+            .init(
+              Markup([
+                Parts.link(
+                  .console("customers", query: [("transaction", "\(item.transaction)")]),
+                  "\(item.transaction)"),
+                Markup(", "), Parts.time(item.purchased, words),
+              ])),
+            .init(item.until.map { Parts.time($0, words) } ?? Markup(words(.withoutEnd))),
+          ]
+        }),
+      page.next.map { next in
+        element(.p) { Parts.link(visit.address.with("notice", nil).with("behind", next), words(.nextPage)) }
+      } ?? .nothing,
+    ])
+  }
+
+  private func explained(_ product: ProductIdentifier) -> Address {
+    visit.address.with("notice", nil).with("behind", nil).with("product", "\(product)")
+  }
+
   /// Links to the explanation of each product of the grants.
-  private func owned(_ grants: [OperatorGrant]) -> Markup {
+  private func explanations(_ grants: [OperatorGrant]) -> Markup {
     let products = Set(grants.map(\.product)).sorted { $0.description < $1.description }
     guard !products.isEmpty else { return .nothing }
     return Markup([
@@ -105,7 +152,7 @@ struct CustomerPage {
       element(.ul, .look(.bare)) {
         for product in products {
           element(.li) {
-            Parts.link(visit.address.with("notice", nil).with("product", "\(product)"), "\(product)")
+            Parts.link(explained(product), "\(product)")
           }
         }
       },
@@ -186,7 +233,11 @@ struct CustomerPage {
       element(.ul) {
         for finding in findings {
           element(.li) {
-            Markup.foreign(finding.sentence)
+            if words.language == .english {
+              Markup.foreign(finding.sentence)
+            } else {
+              words(finding.rule.phrase)
+            }
             " "
             Parts.name(finding.rule.rawValue)
             if let transaction = finding.transaction {

@@ -40,7 +40,7 @@ struct DeliveriesPage {
           words(.progress), "progress", visit.value("progress"),
           [("", words(.all))] + DeliveryProgress.allCases.map { ($0.rawValue, words($0.phrase)) })
       }
-      element(.div, .behavior(.live)) {
+      Parts.live(visit) {
         Parts.section(words(.howDeliveriesGo), failures, words) { failures in
           FailureTable(
             failures: failures, visit: visit,

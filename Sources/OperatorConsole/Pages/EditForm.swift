@@ -19,25 +19,30 @@ struct EditForm {
   /// The fields of a new language.
   private static let added = ["language", "newtitle", "newdescription"]
 
-  /// The form with its fields, or what was typed into them.
-  func form(_ fields: EditedFields, tag: String?, typed: FormBody?) -> Markup {
-    Layout.form(action, visit, look: .stacked) {
+  /// The form with its fields, or what was typed into them, each with what `problem` says of it.
+  func form(
+    _ fields: EditedFields, tag: String?, typed: FormBody?, problem: Problem? = nil
+  ) -> Markup {
+    func fault(_ name: String) -> String? { problem?.faults?.first { $0.path == name }?.detail }
+    return Layout.form(action, visit, look: .stacked) {
       hidden(tag)
       for field in fields.fields {
         let value = (typed?[field.name] ?? field.value).replacing("\r\n", with: "\n")
         element(.input, .input(.hidden), .name(field.shownName), .value(field.shownDigest))
         if field.isLong {
-          Parts.text(field.label, field.name, value, hint: field.hint, limit: 20_000)
+          Parts.text(
+            field.label, field.name, value, hint: field.hint, problem: fault(field.name), limit: 20_000)
         } else if !field.options.isEmpty {
           Parts.choice(
-            field.label, field.name, value, field.options.map { ($0.value, $0.text) }, hint: field.hint)
+            field.label, field.name, value, field.options.map { ($0.value, $0.text) }, hint: field.hint,
+            problem: fault(field.name))
         } else {
-          Parts.field(field.label, field.name, value, hint: field.hint)
+          Parts.field(field.label, field.name, value, hint: field.hint, problem: fault(field.name))
         }
       }
       if texts {
         Parts.field(words(.newLanguage), "language", typed?["language"], hint: words(.newLanguageHint))
-        Parts.field(words(.newTitle), "newtitle", typed?["newtitle"])
+        Parts.field(words(.newTitle), "newtitle", typed?["newtitle"], problem: fault("newtitle"))
         Parts.text(words(.newDescription), "newdescription", typed?["newdescription"], limit: 20_000)
       }
       element(.button) { words(.previewChanges) }

@@ -117,7 +117,7 @@ struct EditPage<Rules: Editing> {
           // Of the state that the changes were worked out from.
           form.preview(changes, of: fields, tag: state.tag, typed: typed)
         }
-        form.form(fields, tag: state.tag, typed: typed)
+        form.form(fields, tag: state.tag, typed: typed, problem: problem)
       } else if case .failure(let problem) = found {
         Parts.problem(problem, words)
       }

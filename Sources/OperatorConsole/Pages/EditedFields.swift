@@ -72,8 +72,10 @@ struct EditedFields: Sendable {
   }
 
   /// Whether the operator says yes in a field that ``add(_:_:isTrue:hint:_:)`` made. Throws for anything but a yes and a no.
-  static func isTrue(_ phrase: Phrase, _ text: String?, _ words: Words) throws(Problem) -> Bool {
-    try value(phrase, text, words) { ["yes": true, "no": false][$0] } == true
+  static func isTrue(
+    _ field: String, _ label: Phrase, of form: FormBody, _ words: Words
+  ) throws(Problem) -> Bool {
+    try value(field, label, of: form, words) { ["yes": true, "no": false][$0] } == true
   }
 
   /// The form without what its operator left as it was shown, so that others' changes of these fields stay.
@@ -127,7 +129,7 @@ extension EditedFields {
     }
     if let tag = form.text("language") {
       guard let title = form.text("newtitle") else {
-        throw Problem(.requestMalformed, words(.titleMissing, tag))
+        throw refusal("newtitle", words(.titleMissing, tag))
       }
       texts[tag] = Product.Localization(title: title, description: form["newdescription"] ?? "")
     }
@@ -141,13 +143,15 @@ extension EditedFields {
   }
 
   /// Throws `request-malformed` for a line that is none of ``text(of:)``.
-  static func prices(_ text: String, _ words: Words) throws(Problem) -> [String: Price] {
+  static func prices(
+    _ field: String, _ text: String, _ words: Words
+  ) throws(Problem) -> [String: Price] {
     var prices: [String: Price] = [:]
     for line in text.split(separator: "\n") {
       let parts = line.split(separator: " ").map(String.init)
       guard !parts.isEmpty else { continue }
       guard parts.count == 3, let price = Price(amount: parts[1], currency: parts[2]), prices[parts[0]] == nil
-      else { throw Problem(.requestMalformed, words(.priceLine, String(line))) }
+      else { throw refusal(field, words(.priceLine, String(line))) }
       prices[parts[0]] = price
     }
     return prices
@@ -162,23 +166,30 @@ extension EditedFields {
   }
 
   /// Nil for an empty field. Throws `request-malformed` for what is no time.
-  static func time(_ text: String?, _ words: Words) throws(Problem) -> Timestamp? {
-    guard let text else { return nil }
+  static func time(_ field: String, of form: FormBody, _ words: Words) throws(Problem) -> Timestamp? {
+    guard let text = form.text(field) else { return nil }
     let candidates = [text, text.replacing(" ", with: "T") + ":00Z", text + "T00:00:00Z"]
     for candidate in candidates {
       if let time = Timestamp(rfc3339: candidate) { return time }
     }
-    throw Problem(.requestMalformed, words(.timeUnknown, text))
+    throw refusal(field, words(.timeUnknown, text))
   }
 
   /// The value that a field names; nil for an empty one. Throws `request-malformed` for what names none.
   static func value<Value>(
-    _ label: Phrase, _ text: String?, _ words: Words, _ make: (String) -> Value?
+    _ field: String, _ label: Phrase, of form: FormBody, _ words: Words, _ make: (String) -> Value?
   ) throws(Problem) -> Value? {
-    guard let text else { return nil }
+    guard let text = form.text(field) else { return nil }
     guard let value = make(text) else {
-      throw Problem(.requestMalformed, words(.valueUnknown, words(label), text))
+      throw refusal(field, words(.valueUnknown, words(label), text))
     }
     return value
+  }
+
+  /// A field that cannot be read: its name stands with the fault, so that the sentence is shown beside it.
+  private static func refusal(_ field: String, _ sentence: String) -> Problem {
+    Problem(
+      .requestMalformed, sentence,
+      faults: [Problem.Fault(code: "field-unreadable", path: field, detail: sentence)])
   }
 }

@@ -63,6 +63,23 @@ enum Parts {
     }
   }
 
+  /// A part of a page that the script reads again while the page is seen, with the time when it was read. Where it can be read no more, the
+  /// script says so, and what was known stays. What is new among its tasks is said once.
+  static func live(_ visit: Visit, @MarkupBuilder _ content: () -> Markup) -> Markup {
+    let words = visit.words
+    return Markup([
+      element(.p, .role(.status), .look(.heard)),
+      element(.div, .look(.problem), .role(.alert), .behavior(.outdated), .unseen) {
+        element(.p) { words(.outdated) }
+      },
+      element(.div, .behavior(.live)) { content() },
+      element(.p, .look(.hint), .behavior(.readAt)) {
+        words(.readAt) + " "
+        time(visit.now, words)
+      },
+    ])
+  }
+
   /// A time, which the script shows in the browser's zone.
   static func time(_ time: Timestamp, _ words: Words) -> Markup {
     element(.time, .dateTime(time.rfc3339), .behavior(.localTime)) { words.moment(time) }
@@ -95,10 +112,23 @@ enum Parts {
     element(.div, .look(.problem)) {
       element(.p) {
         words(.notAvailable) + " "
-        Markup.foreign(problem.description)
+        refusal(problem, words)
       }
       if let instance = problem.instance { element(.p, .look(.hint)) { instance } }
     }
+  }
+
+  /// A refusal as a sentence: in another language than the interface's the kind of refusal in the operator's words, and behind it the
+  /// interface's own sentence, marked as English.
+  static func refusal(_ problem: Problem, _ words: Words) -> Markup {
+    // The console's own refusals, which name no request, are in the operator's language already.
+    guard words.language != .english, problem.instance != nil else {
+      return .foreign(problem.detail ?? problem.title)
+    }
+    return Markup([
+      Markup(problem.code.flatMap { Words.kinds[$0] }.map { words($0) + " " } ?? ""),
+      element(.span, .language("en")) { Markup.foreign(problem.detail ?? problem.title) },
+    ])
   }
 
   /// The content that a reading gives, or the reason why there is none.
@@ -131,52 +161,62 @@ enum Parts {
     _ label: String, _ name: String, _ value: String?, _ kind: InputKind = .text, hint: String? = nil,
     problem: String? = nil, isRequired: Bool = false, attributes: [Attribute] = []
   ) -> Markup {
-    let hintID = hint == nil ? nil : "\(name)-hint"
-    let problemID = problem == nil ? nil : "\(name)-problem"
-    let described = [hintID, problemID].compactMap { $0 }.joined(separator: " ")
     var all: [Attribute] = [.id(name), .name(name), .input(kind)]
     if let value { all.append(.value(value)) }
     if isRequired { all.append(.required) }
-    if !described.isEmpty { all.append(.described(by: described)) }
-    if problem != nil { all.append(.invalid) }
     return element(.div, .look(.field)) {
       element(.label, .label(for: name)) { label }
-      element(.input, with: all + attributes)
-      if let hint, let hintID { element(.span, .id(hintID), .look(.hint)) { hint } }
-      if let problem, let problemID { element(.span, .id(problemID), .look(.problem)) { problem } }
+      element(.input, with: all + described(name, hint, problem) + attributes)
+      descriptions(name, hint, problem)
+    }
+  }
+
+  /// The attributes of a field that is described by a hint, by what is wrong with it, or by both.
+  private static func described(_ name: String, _ hint: String?, _ problem: String?) -> [Attribute] {
+    let ids = [hint == nil ? nil : "\(name)-hint", problem == nil ? nil : "\(name)-problem"]
+      .compactMap { $0 }.joined(separator: " ")
+    return (ids.isEmpty ? [] : [.described(by: ids)]) + (problem == nil ? [] : [.invalid])
+  }
+
+  /// The texts that ``described(_:_:_:)`` names.
+  @MarkupBuilder
+  private static func descriptions(_ name: String, _ hint: String?, _ problem: String?) -> Markup {
+    if let hint { element(.span, .id("\(name)-hint"), .look(.hint)) { hint } }
+    if let problem {
+      element(.span, .id("\(name)-problem"), .look(.problem)) { Markup.foreign(problem) }
     }
   }
 
   /// A choice among words.
   static func choice(
     _ label: String, _ name: String, _ chosen: String?, _ options: [(value: String, text: String)],
-    hint: String? = nil
+    hint: String? = nil, problem: String? = nil
   ) -> Markup {
     element(.div, .look(.field)) {
       element(.label, .label(for: name)) { label }
-      let common: [Attribute] = [.id(name), .name(name)]
-      element(.select, with: hint == nil ? common : common + [.described(by: "\(name)-hint")]) {
+      element(.select, with: [.id(name), .name(name)] + described(name, hint, problem)) {
         for option in options {
           let value = Attribute.value(option.value)
           element(.option, with: option.value == chosen ?? "" ? [value, .selected] : [value]) { option.text }
         }
       }
-      if let hint { element(.span, .id("\(name)-hint"), .look(.hint)) { hint } }
+      descriptions(name, hint, problem)
     }
   }
 
   /// A field of several lines.
-  static func text(_ label: String, _ name: String, _ value: String?, hint: String? = nil, limit: Int = 500)
-    -> Markup
-  {
+  static func text(
+    _ label: String, _ name: String, _ value: String?, hint: String? = nil, problem: String? = nil,
+    limit: Int = 500
+  ) -> Markup {
     element(.div, .look(.field, .wide)) {
       element(.label, .label(for: name)) { label }
       let common: [Attribute] = [.id(name), .name(name), .rows(3), .maximumLength(limit)]
-      element(.textarea, with: hint == nil ? common : common + [.described(by: "\(name)-hint")]) {
+      element(.textarea, with: common + described(name, hint, problem)) {
         // Browsers take the first line break for none of the text's.
         "\n" + (value ?? "")
       }
-      if let hint { element(.span, .id("\(name)-hint"), .look(.hint)) { hint } }
+      descriptions(name, hint, problem)
     }
   }
 

@@ -47,30 +47,30 @@ struct ProductEditing: Editing {
     var wanted = before
     wanted.localizations = try EditedFields.texts(form, from: before.localizations ?? [:], words)
     wanted.prices = try EditedFields.prices(
-      form["prices"] ?? EditedFields.text(of: before.prices ?? [:]), words)
+      "prices", form["prices"] ?? EditedFields.text(of: before.prices ?? [:]), words)
     if form["tier"] != nil {
-      wanted.priceTier = try EditedFields.value(.priceTier, form.text("tier"), words) { PriceTierName($0) }
+      wanted.priceTier = try EditedFields.value("tier", .priceTier, of: form, words) { PriceTierName($0) }
     }
     if form["publication"] != nil {
-      wanted.publication = try EditedFields.value(.publication, form.text("publication"), words) {
+      wanted.publication = try EditedFields.value("publication", .publication, of: form, words) {
         ProductIdentifier($0)
       }
     }
-    if form["date"] != nil { wanted.publicationDate = try EditedFields.time(form.text("date"), words) }
-    if form["from"] != nil { wanted.availableFrom = try EditedFields.time(form.text("from"), words) }
-    if form["until"] != nil { wanted.availableUntil = try EditedFields.time(form.text("until"), words) }
+    if form["date"] != nil { wanted.publicationDate = try EditedFields.time("date", of: form, words) }
+    if form["from"] != nil { wanted.availableFrom = try EditedFields.time("from", of: form, words) }
+    if form["until"] != nil { wanted.availableUntil = try EditedFields.time("until", of: form, words) }
     if let samples = form["samples"] {
       let paths = samples.split(separator: "\n").map(String.init)
       wanted.samples = paths.isEmpty ? nil : paths
     }
     if form["application"] != nil {
-      wanted.application = try EditedFields.value(.application, form.text("application"), words) {
+      wanted.application = try EditedFields.value("application", .application, of: form, words) {
         ApplicationIdentifier($0)
       }
     }
     if form["privacy"] != nil { wanted.privacyURL = form.text("privacy") }
     if form["keep"] != nil {
-      wanted.keepRevoked = try EditedFields.isTrue(.keepRevoked, form.text("keep"), words) ? true : nil
+      wanted.keepRevoked = try EditedFields.isTrue("keep", .keepRevoked, of: form, words) ? true : nil
     }
     return wanted
   }

@@ -35,13 +35,13 @@ struct PublicationEditing: Editing {
     var wanted = before
     wanted.localizations = try EditedFields.texts(form, from: before.localizations ?? [:], words)
     if form["cover"] != nil {
-      wanted.cover = try EditedFields.value(.cover, form.text("cover"), words) { ProductIdentifier($0) }
+      wanted.cover = try EditedFields.value("cover", .cover, of: form, words) { ProductIdentifier($0) }
     }
     if form["order"] != nil {
-      wanted.order = try EditedFields.value(.order, form.text("order"), words) { Int($0) }
+      wanted.order = try EditedFields.value("order", .order, of: form, words) { Int($0) }
     }
     if form["keep"] != nil {
-      let isKept = try EditedFields.isTrue(.keepRevokedIssues, form.text("keep"), words)
+      let isKept = try EditedFields.isTrue("keep", .keepRevokedIssues, of: form, words)
       var policy = wanted.policy ?? SubscriptionPolicy()
       policy.keepsRevokedIssues = isKept ? true : nil
       wanted.policy = policy == SubscriptionPolicy() ? nil : policy

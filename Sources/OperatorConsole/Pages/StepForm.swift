@@ -21,7 +21,7 @@ enum StepForm {
   static func refusal(_ problem: Problem, meanwhile: AuditEntry?, _ visit: Visit) -> Markup {
     let words = visit.words
     return element(.div, .look(.problem), .role(.alert)) {
-      element(.p) { Markup.foreign(problem.detail ?? problem.title) }
+      element(.p) { Parts.refusal(problem, words) }
       if problem.code == .preconditionFailed, let meanwhile {
         element(.p) {
           words(.meanwhile) + " "
@@ -30,7 +30,7 @@ enum StepForm {
           Parts.time(meanwhile.at, words)
         }
       }
-      for fault in problem.faults ?? [] {
+      for fault in problem.faults ?? [] where fault.detail != problem.detail {
         element(.p) { Markup.foreign("\(fault.path.map { "\($0): " } ?? "")\(fault.detail)") }
       }
     }

@@ -75,7 +75,7 @@ struct StoresPage {
         element(.div, .look(.problem), .role(.alert)) {
           element(.p) {
             call.isEmpty ? "" : words(.callNumber, call) + ": "
-            Markup.foreign(problem.detail ?? problem.title)
+            Parts.refusal(problem, words)
           }
         }
       }

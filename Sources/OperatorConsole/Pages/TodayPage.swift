@@ -29,13 +29,23 @@ struct TodayPage {
     var irregularities: Result<PullboxAPI.Page<Irregularity>, Problem>
     var submittedProducts: Result<PullboxAPI.Page<OperatorProduct>, Problem>
     var submittedVersions: Result<PullboxAPI.Page<OperatorProduct>, Problem>
-    var pauses: Result<PullboxAPI.Page<AuditEntry>, Problem>
+    var pauses: Result<[PausedRelease], Problem>
     var approvals: Result<PullboxAPI.Page<Approval>, Problem>
     var sales: Result<SalesReport, Problem>
     var granted: Result<PullboxAPI.Page<OperatorGrant>, Problem>
   }
 
+  /// A release that paused itself, and for which nothing was done yet.
+  private struct PausedRelease: Sendable {
+    /// The product and the version, as the audit log names them.
+    var subject: String
+    var address: Address
+  }
+
   private static let day: Duration = .seconds(86_400)
+  /// A pause that is older has been seen.
+  private static let pauseDays: Int64 = 90
+  private static let pauseLimit = "20"
   /// Entries of a list that are looked at, at most.
   private static let limit = "200"
 
@@ -47,15 +57,14 @@ struct TodayPage {
     return Page(
       words(.today), in: .today, reading: .interface("stores"), command: "pullbox stores"
     ) {
-      element(.p, .role(.status), .look(.heard))
-      element(.div, .behavior(.live)) {
+      Parts.live(visit) {
         element(.section, .labeled(by: "tasks")) {
           element(.h2, .id("tasks")) { words(.needsAttention) }
           for (name, problem) in failures {
             element(.div, .look(.problem)) {
               element(.p) {
                 words(.unknownPart, name) + " "
-                Markup.foreign(problem.description)
+                Parts.refusal(problem, words)
               }
             }
           }
@@ -93,13 +102,7 @@ struct TodayPage {
     async let versions = visit.get(
       .interface("products", query: [("state", VersionState.submitted.rawValue), ("limit", Self.limit)]),
       as: PullboxAPI.Page<OperatorProduct>.self)
-    async let pauses = visit.get(
-      .interface(
-        "audit",
-        query: [
-          ("action", "version.pause"), ("since", (visit.now - Self.day - Self.day).rfc3339), ("limit", "20"),
-        ]),
-      as: PullboxAPI.Page<AuditEntry>.self)
+    async let pauses = pausedReleases()
     async let approvals = visit.get(
       .interface("approvals", query: [("state", "waiting"), ("limit", Self.limit)]),
       as: PullboxAPI.Page<Approval>.self)
@@ -112,6 +115,56 @@ struct TodayPage {
       stores: stores, server: server, scrub: scrub, irregularities: irregularities,
       submittedProducts: products,
       submittedVersions: versions, pauses: pauses, approvals: approvals, sales: sales, granted: granted)
+  }
+
+  /// The releases that paused themselves within ``pauseDays``, the latest first, without those that were released again, were withdrawn, or
+  /// that a later release has taken the place of.
+  private func pausedReleases() async -> Result<[PausedRelease], Problem> {
+    let since = visit.now - .seconds(Self.pauseDays * 86_400)
+    let entries: PullboxAPI.Page<AuditEntry>
+    switch await visit.get(
+      .interface(
+        "audit", query: [("action", "version.pause"), ("since", since.rfc3339), ("limit", Self.pauseLimit)]),
+      as: PullboxAPI.Page<AuditEntry>.self)
+    {
+    case .failure(let problem): return .failure(problem)
+    case .success(let page): entries = page
+    }
+    var paused: [PausedRelease] = []
+    var known: Set<String> = []
+    for entry in entries.items where known.insert(entry.subject).inserted {
+      let parts = entry.subject.split(separator: " ").map(String.init)
+      guard parts.count == 2 else { continue }
+      switch await isPaused(parts[0], parts[1], since: entry.at) {
+      case .failure(let problem): return .failure(problem)
+      case .success(false): continue
+      case .success(true):
+        paused.append(
+          PausedRelease(subject: entry.subject, address: .console("products", parts[0], parts[1])))
+      }
+    }
+    return .success(paused)
+  }
+
+  /// Whether the version stands as its pause at `time` has left it, and no other one was released since.
+  private func isPaused(_ product: String, _ version: String, since time: Timestamp) async -> Result<
+    Bool, Problem
+  > {
+    let record = await visit.get(
+      .interface("products", product, "versions", version), as: VersionRecord.self)
+    switch record {
+    case .failure(let problem) where problem.code == .productUnknown || problem.code == .versionUnknown:
+      return .success(false)
+    case .failure(let problem): return .failure(problem)
+    case .success(let record) where record.state != .superseded || record.reason == nil:
+      return .success(false)
+    case .success: break
+    }
+    return await visit.get(.interface("products", product), as: OperatorProduct.self).map { product in
+      !product.versions.contains { version in
+        version.state == .released && version.released.map { $0 > time } == true
+      }
+    }
   }
 
   /// The readings that failed, by the names of what they are about.
@@ -141,12 +194,10 @@ struct TodayPage {
           isBad: true, reason: words(.packagesDamaged, words.number(report.faults.count)),
           address: .console("house"), step: .look))
     }
-    if case .success(let page) = readings.pauses {
-      tasks += page.items.map { entry in
-        let parts = entry.subject.split(separator: " ").map(String.init)
-        let address =
-          parts.count == 2 ? Address.console("products", parts[0], parts[1]) : .console("products")
-        return Task(isBad: true, reason: words(.releasePaused, entry.subject), address: address, step: .look)
+    if case .success(let paused) = readings.pauses {
+      tasks += paused.map { release in
+        Task(
+          isBad: true, reason: words(.releasePaused, release.subject), address: release.address, step: .look)
       }
     }
     if case .success(let page) = readings.approvals {
@@ -251,7 +302,7 @@ struct TodayPage {
           figure(words(.bytesOfDay), words.bytes(bytes) + (page.next == nil ? "" : "+"))
         }
         if case .success(let report) = readings.sales {
-          figure(words(.salesOfDay), words.number(report.rows.last?.units ?? 0))
+          figure(words(.salesOfDay), words.number(units(today: report)))
           figure(words(.salesOfMonth), words.number(report.rows.reduce(0) { $0 + $1.units }))
         }
       }
@@ -261,6 +312,12 @@ struct TodayPage {
       case .success(let report): SalesChart(report: report, words: words).markup
       }
     }
+  }
+
+  /// A day on which nothing was sold has no row.
+  private func units(today report: SalesReport) -> Int {
+    let today = words.isoDay(visit.now)
+    return report.rows.filter { $0.day == today }.reduce(0) { $0 + $1.units }
   }
 
   private func figure(_ name: String, _ value: String) -> Markup {

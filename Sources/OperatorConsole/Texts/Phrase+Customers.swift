@@ -2,6 +2,8 @@
 extension Phrase {
   static let applicationUser = Phrase("Application's user", "Benutzer eines Programms")
   static let customer = Phrase("Customer", "Kunde")
+  static let ownedByCustomer = Phrase("Owned", "Im Besitz")
+  static let nothingOwned = Phrase("Nothing is owned now.", "Gerade gehört dem Kunden nichts.")
   static let devicesAndKeys = Phrase("Devices and readers' keys", "Geräte und Schlüssel von Lesern")
   static let noDevices = Phrase("There is no device.", "Es gibt kein Gerät.")
   static let noReaderKeys = Phrase(

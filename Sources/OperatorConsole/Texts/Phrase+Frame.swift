@@ -25,6 +25,11 @@ extension Phrase {
   static let asJSON = Phrase("This page as JSON", "Diese Seite als JSON")
   static let sameByCommand = Phrase("The same by a command:", "Dasselbe als Befehl:")
   static let notAvailable = Phrase("This cannot be shown now.", "Das lässt sich gerade nicht zeigen.")
+  static let readAt = Phrase("Read at", "Gelesen:")
+  static let outdated = Phrase(
+    "This cannot be read again now: what stands here may have changed since. If it stays so, load the page anew.",
+    "Das lässt sich gerade nicht neu lesen: Was hier steht, kann sich seither geändert haben. Bleibt es dabei, laden Sie die Seite neu."
+  )
   static let pages = Phrase("Pages", "Seiten")
   static let firstPage = Phrase("First page", "Erste Seite")
   static let nextPage = Phrase("Next page", "Nächste Seite")

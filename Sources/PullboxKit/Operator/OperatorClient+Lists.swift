@@ -56,6 +56,20 @@ extension OperatorClient {
       ]))
   }
 
+  /// A page of what the customer owns at `moment` (now unless given), by product: by which rule, because of which purchase, and until when. The
+  /// customer is named as for ``explain(_:customer:transaction:device:account:store:environment:at:)``.
+  public func entitlements(
+    customer: String? = nil, transaction: String? = nil, device: String? = nil, account: String? = nil,
+    store: String? = nil, environment: String? = nil, at moment: Timestamp? = nil, after: String? = nil
+  ) async throws(APICallError) -> Page<CustomerEntitlement> {
+    try await api.get(
+      "/v1/operator/entitlements",
+      query: Self.filter([
+        ("customer", customer), ("transaction", transaction), ("device", device), ("account", account),
+        ("store", store), ("environment", environment), ("at", moment?.description),
+      ]) + Self.page(after))
+  }
+
   /// The customers that one of these leads to, with their devices and their readers' keys.
   public func customers(
     customer: String? = nil, transaction: String? = nil, device: String? = nil, account: String? = nil,

@@ -4,18 +4,19 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
-/// `explain PRODUCT`: asks the server for the rules by which a customer may have a product, or not. Exactly
-/// one of `--customer`, `--transaction`, `--device` and `--account` names the customer. Both answers are exit code 0.
+/// `explain [PRODUCT]`: asks the server for the rules by which a customer may have a product, or not; without a product, for all that the
+/// customer owns. Exactly one of `--customer`, `--transaction`, `--device` and `--account` names the customer. Both answers are exit code 0.
 enum ExplainCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "explain", summary: "Show why a customer may have a product at an instant, or not",
+    "explain", summary: "Show why a customer may have a product at an instant, or all that the customer owns",
     discussion: """
       The customer is named by the server's own name, by a transaction, by a device, or by \
       an application's name for its user. The server answers from its ledger, by today's \
-      catalog and policies, and asks no store.
+      catalog and policies, and asks no store. Without PRODUCT everything that is owned is listed: by \
+      which rule, because of which purchase, and until when.
       """,
-    operands: [.init("PRODUCT")],
+    operands: [.init("PRODUCT", isRequired: false)],
     options: CustomerSelection.options + [
       .value(
         "at", "TIME", environment: .none, help: "The instant, such as 2026-11-21T08:00:00Z; now unless given")
@@ -32,6 +33,7 @@ enum ExplainCommand: Command {
       }
       return moment
     }
+    guard !arguments.operands.isEmpty else { return try await list(selection, at: moment, context) }
     let answer = try await context.operatorClient().explain(
       try context.product(0), customer: selection.customer, transaction: selection.transaction,
       device: selection.device, account: selection.account, store: selection.store,
@@ -41,6 +43,38 @@ enum ExplainCommand: Command {
       return
     }
     for line in lines(answer) { context.console.print(line) }
+  }
+
+  /// Prints everything that is owned, page by page.
+  private static func list(
+    _ selection: CustomerSelection, at moment: Timestamp?, _ context: CommandContext
+  ) async throws {
+    let client = try context.operatorClient()
+    var owned: [CustomerEntitlement] = []
+    var after: String?
+    repeat {
+      let page = try await client.entitlements(
+        customer: selection.customer, transaction: selection.transaction, device: selection.device,
+        account: selection.account, store: selection.store, environment: selection.environment, at: moment,
+        after: after)
+      owned += page.items
+      after = page.next
+    } while after != nil
+    guard !context.console.printsJSON else {
+      try context.console.print(json: owned)
+      return
+    }
+    try context.console.print(
+      owned,
+      columns: [
+        .name("PRODUCT"), .text("BECAUSE"), .name("TRANSACTION"), .text("BOUGHT"), .text("UNTIL"),
+      ], whenEmpty: "nothing is owned"
+    ) { item in
+      [
+        item.product.description, item.rule.rawValue, item.transaction.description,
+        LocalTime.text(item.purchased), item.until.map { LocalTime.text($0) } ?? "",
+      ]
+    }
   }
 
   /// The verdict, then what speaks for it, then what speaks against it, then what was sent to applications for reading.

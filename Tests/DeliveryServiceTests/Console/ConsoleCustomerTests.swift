@@ -94,6 +94,17 @@ struct ConsoleCustomerTests {
       let own = try await browser.get("/console/customers?customer=\(customer)")
       #expect(own.text.contains("/console/deliveries/\(name)"))
 
+      // In German the rules and the kinds of refusals are German, and what the interface adds is called English.
+      func speak(_ language: String) async throws {
+        let token = try #require(browser.hidden("token", of: try await browser.get("/console/").text))
+        _ = try await browser.post("/console/language", [("token", token), ("language", language)])
+      }
+      try await speak("de")
+      #expect(try await browser.get("\(path)&product=com.example.issue1").text.contains("Es wurde gekauft."))
+      let refused = try await browser.get("/console/products/com.example.none")
+      #expect(refused.text.contains("Dieses Produkt gibt es nicht. <span lang=\"en\">"))
+      try await speak("en")
+
       func granted(_ query: String) async throws -> [String] {
         let page: Page<OperatorGrant> = try await server.operatorAPI.get("/v1/operator/grants?\(query)")
         return page.items.map { "\($0.grant)" }

@@ -110,7 +110,9 @@ struct ConsoleEditTests {
     }
   }
 
-  @Test("what cannot be read is said, and keeps what was typed; without the scope nothing is changed")
+  @Test(
+    "what cannot be read is said beside its field, and keeps what was typed; without the scope nothing is changed"
+  )
   func refused() async throws {
     try await run { server, browser in
       let page = try await browser.get(Self.path)
@@ -119,6 +121,9 @@ struct ConsoleEditTests {
         let answer = try await browser.post(Self.path, hidden + [(name, value)])
         #expect(answer.status == 400, "\(name)")
         #expect(answer.text.contains(value), "\(name)")
+        // The sentence stands beside the field, which is called wrong, and no other one is.
+        #expect(answer.text.contains("id=\"\(name)-problem\""), "\(name)")
+        #expect(answer.text.matches(of: /aria-invalid/).count == 1, "\(name)")
       }
       #expect(try await browser.get("/console/products/com.example.none/edit").status == 404)
     }

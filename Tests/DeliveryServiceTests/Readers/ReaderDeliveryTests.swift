@@ -11,6 +11,7 @@ import Testing
 @testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// docs/catalogue-feeds.md, "Readers' keys"; docs/publishing.md, "Lists".
 @Suite("What operators see of deliveries to applications for reading", .timeLimit(.minutes(2)))
@@ -104,6 +105,53 @@ struct ReaderDeliveryTests {
       let name = try server.shortName(of: grant)
       let stuck = try await list([("progress", "stuck")], on: server)
       #expect(stuck.map { "\($0.grant)" } == [name])
+    }
+  }
+
+  @Test(
+    "to a store that decides on a refund what a reader's key has fetched whole is delivered, also once it is revoked, and a part of it is not"
+  )
+  func consumption() async throws {
+    try await ReaderShop.run(Self.content) { shop in
+      let server = shop.server
+      let key = try await shop.add()
+      let transaction = TransactionKey(
+        store: .sandbox, environment: .sandbox, id: try #require(TransactionIdentifier("2000000000000001")))
+      func isDelivered(_ sent: Int) async throws -> Bool {
+        let database = server.server.grants.grantStore.database
+        let grant = try #require(
+          try await database.read { connection in
+            try GrantTable.all(paidBy: transaction, in: connection).first
+          })
+        var bytes = ByteCount.zero
+        // The loop counts what the kernel took, which the client may have read before.
+        while bytes < ByteCount(sent) {
+          try await server.server.recorder.record()
+          bytes = try await database.read { try DeliveredBytesTable.bytes(of: grant.number, in: $0) }
+        }
+        let now = server.clock.now()
+        try await database.write(locking: [.everything]) {
+          try ConsentTable.set(true, for: grant.number, at: now, in: $0)
+        }
+        let isTold = try await server.server.grants.answerConsumptionRequest(
+          about: transaction, until: now + .seconds(60))
+        #expect(isTold)
+        let payload = try await database.read {
+          try $0.first("SELECT payload FROM outbox WHERE kind = 'consumption'")?.text("payload")
+        }
+        let statement = try APIJSON.decode(
+          ConsumptionStatement.self, from: Array(try #require(payload).utf8))
+        #expect(statement.share == sent * ConsumptionStatement.whole / Self.content.count)
+        return statement.isDelivered
+      }
+      let part = try await shop.send("GET", Self.file, as: key, headers: [("Range", "bytes=0-999")])
+      #expect(part.status == 206)
+      #expect(try await !isDelivered(1000))
+      let rest = try await shop.send("GET", Self.file, as: key, headers: [("Range", "bytes=1000-")])
+      #expect(rest.status == 206)
+      #expect(try await isDelivered(5000))
+      try await shop.refund()
+      #expect(try await isDelivered(5000))
     }
   }
 

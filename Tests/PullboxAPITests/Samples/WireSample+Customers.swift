@@ -8,6 +8,29 @@ extension WireSample {
       OperatorCustomer.self, customer, minimal: #"{"customer": "a", "devices": [], "readers": []}"#),
     WireSample(OperatorCustomer.Device.self, customerDevice),
     WireSample(
+      CustomerEntitlement.self,
+      """
+      {
+        "environment": "Sandbox",
+        "product": "com.example.heroes.issue42",
+        "purchased": "2026-11-21T05:26:07.100Z",
+        "rule": "published-during-subscription",
+        "store": "sandbox",
+        "transaction": "2000000000000001",
+        "until": "2026-12-21T05:26:07.100Z"
+      }
+      """,
+      minimal: """
+        {
+          "environment": "Sandbox",
+          "product": "com.example.heroes.issue42",
+          "purchased": "2026-11-21T05:26:07.100Z",
+          "rule": "purchased",
+          "store": "sandbox",
+          "transaction": "2000000000000001"
+        }
+        """),
+    WireSample(
       OperatorReaderKey.self, reader,
       minimal: """
         {
