@@ -8,11 +8,17 @@ struct NotificationPlanTests {
   private var plan = NotificationPlan(words: NoticeWords(locale: "C"))
 
   private func facts(
-    _ state: String, _ reason: String, section: Bool = false, at place: AgentPlace = .session
+    _ state: String, _ reason: String, _ id: String = "d1", section: Bool = false,
+    at place: AgentPlace = .session, device: String? = nil
   ) -> NotificationPlan.DownloadFacts {
     .init(
-      AgentObject("d1", at: place), product: "p1", title: "Heroes", state: state, reason: reason,
-      isSection: section)
+      AgentObject(id, at: place), product: "p1", title: "Heroes", state: state, reason: reason,
+      isSection: section, device: device)
+  }
+
+  private func notice(_ changes: [NotificationPlan.Change]) throws -> Notice {
+    guard case .show(let notice)? = changes.last else { throw CancellationError() }
+    return notice
   }
 
   private func subjects(_ changes: [NotificationPlan.Change]) -> [String] {
@@ -58,31 +64,131 @@ struct NotificationPlanTests {
   @Test("while a presentation is not to be disturbed nothing is shown; afterwards what still holds is")
   func presentations() {
     var plan = plan
-    #expect(plan.handle(.inhibited(true, by: .session)).isEmpty)
+    #expect(plan.handle(.inhibited(true, by: .presentation(.session))).isEmpty)
     #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)).isEmpty)
     #expect(plan.handle(.issueReady(product: "p2", title: "2", cover: nil)).isEmpty)
     #expect(plan.handle(.opened(product: "p1")).isEmpty)
-    #expect(subjects(plan.handle(.inhibited(false, by: .session))) == ["show product(\"p2\")"])
-    #expect(plan.handle(.inhibited(true, by: .session)).isEmpty)
+    #expect(subjects(plan.handle(.inhibited(false, by: .presentation(.session)))) == ["show product(\"p2\")"])
+    #expect(plan.handle(.inhibited(true, by: .presentation(.session))).isEmpty)
     #expect(plan.handle(.removed(product: "p2")) == [.close(.product("p2"))], "what is withdrawn is closed")
+  }
+
+  @Test("where one of more than three was there before, the words say so")
+  func groupsWithCorrections() throws {
+    var plan = plan
+    let events = (1...4).map {
+      NotificationPlan.Event.issueReady(product: "p\($0)", title: "\($0)", cover: nil)
+    }
+    #expect(subjects(plan.handle(events)) == ["show products"], "what comes at once is shown at once")
+    let corrected = try notice(plan.handle(.correctionReady(product: "p2", title: "2", cover: nil)))
+    #expect(corrected.summary == "4 new or corrected issues are here")
+    #expect(try notice(plan.handle(events)).summary == "4 new issues are here")
   }
 
   @Test(
     "a download that waits for something that a person can change is told, and closed when it goes on",
     arguments: [
-      ("insufficient-space", Notice.Action.makeRoom), ("budget-spent", .downloadAnyway(Self.d1)),
-      ("outside-window", .downloadAnyway(Self.d1)), ("metered", .downloadAnyway(Self.d1)),
-      ("battery-low", .downloadAnyway(Self.d1)),
-      ("on-battery", .downloadAnyway(Self.d1)), ("power-saver", .downloadAnyway(Self.d1)),
+      ("insufficient-space", [Notice.Action.makeRoom(at: .session), .later]),
+      ("budget-spent", [.downloadAnyway([Self.d1]), .later]),
+      ("outside-window", [.downloadAnyway([Self.d1]), .later]),
+      ("metered", [.downloadAnyway([Self.d1]), .later]),
+      ("battery-low", [.downloadAnyway([Self.d1]), .later]),
+      ("on-battery", [.downloadAnyway([Self.d1]), .later]),
+      ("power-saver", [.downloadAnyway([Self.d1]), .later]), ("network-portal", [.later]),
     ])
-  func waits(reason: String, action: Notice.Action) {
+  func waits(reason: String, actions: [Notice.Action]) throws {
     var plan = plan
-    guard case .show(let notice)? = plan.handle(.download(facts("waiting", reason), now: 0)).first else {
-      return #expect(Bool(false))
-    }
-    #expect(notice.actions == [action, .later])
+    #expect(try notice(plan.handle(.download(facts("waiting", reason), now: 0))).actions == actions)
     #expect(plan.handle(.download(facts("waiting", reason), now: 1)).isEmpty)
     #expect(plan.handle(.download(facts("active", "transferring"), now: 2)) == [.close(.download(Self.d1))])
+  }
+
+  @Test("each wait has words of its own; the metered way is named where it is told")
+  func waitWords() throws {
+    var plan = plan
+    let reasons = [
+      "outside-window", "budget-spent", "metered", "battery-low", "network-portal", "insufficient-space",
+    ]
+    let told = try reasons.map { reason in
+      try notice(plan.handle(.download(facts("waiting", reason), now: 0))).body
+    }
+    #expect(
+      told == [
+        "It waits for a time when downloads may run.",
+        "It waits for the next budget: what may be downloaded now is spent.",
+        "It waits for a network that is not metered.",
+        "It waits for the battery to be charged, or for the mains.",
+        "The network wants a log-in: open a page in the browser.", "It waits for room on this device.",
+      ])
+    var other = self.plan
+    let named = try notice(other.handle(.download(facts("waiting", "metered", device: "wwan0\n"), now: 0)))
+    #expect(named.body == "It waits for a network that is not metered (\u{2068}wwan0 \u{2069}).")
+  }
+
+  @Test(
+    "more than three that wait for the same kind of thing are one notice with one answer for all; closed it is not told again for the same reason"
+  )
+  func groupedWaits() throws {
+    var plan = plan
+    let limits = ["metered", "budget-spent", "outside-window", "metered"]
+    for (number, reason) in limits.prefix(3).enumerated() {
+      #expect(plan.handle(.download(facts("waiting", reason, "d\(number)"), now: 0)).count == 1)
+    }
+    let changes = plan.handle(.download(facts("waiting", limits[3], "d3", at: .machine), now: 0))
+    let closed = (0..<3).map { Notice.Subject.download(AgentObject("d\($0)", at: .session)) }
+    #expect(Array(changes.dropLast()) == closed.map { NotificationPlan.Change.close($0) })
+    let group = try notice(changes)
+    let names = (0..<3).map { AgentObject("d\($0)", at: .session) } + [AgentObject("d3", at: .machine)]
+    #expect(group.subject == .downloads(.limits) && group.actions == [.downloadAnyway(names), .later])
+    #expect(group.summary == "4 downloads wait for a network, a time or a budget that lets them")
+    #expect(
+      group.body == Array(repeating: "\u{2068}Heroes\u{2069}", count: 3).joined(separator: ", ") + ", …")
+    // Another kind is another notice.
+    #expect(plan.handle(.download(facts("waiting", "battery-low", "d9"), now: 0)).count == 1)
+    #expect(plan.handle(.closed(.downloads(.limits))).isEmpty)
+    for (number, reason) in limits.enumerated() {
+      let place: AgentPlace = number == 3 ? .machine : .session
+      #expect(plan.handle(.download(facts("waiting", reason, "d\(number)", at: place), now: 1)).isEmpty)
+    }
+    #expect(
+      try notice(plan.handle(.download(facts("waiting", "metered", "d4"), now: 2))).subject
+        == .download(AgentObject("d4", at: .session)), "the next one is told")
+  }
+
+  @Test("room is made where the agent has its library; a group of three or fewer is none any more")
+  func groupedRoom() throws {
+    var plan = plan
+    func waits(_ number: Int, _ place: AgentPlace) -> NotificationPlan.Event {
+      .download(facts("waiting", "insufficient-space", "d\(number)", at: place), now: 0)
+    }
+    #expect(plan.handle((0..<3).flatMap { [waits($0, .session), waits($0, .machine)] }).count == 6)
+    let group = try notice(plan.handle(waits(3, .machine)))
+    #expect(group.subject == .downloads(.room(.machine)))
+    #expect(group.actions == [.makeRoom(at: .machine), .later])
+    let fewer = plan.handle(.download(facts("active", "transferring", "d0", at: .machine), now: 1))
+    #expect(
+      subjects(fewer).first == "close \(Notice.Subject.downloads(.room(.machine)))" && fewer.count == 4)
+    #expect(plan.handle(.agentGone(.machine)).count == 3)
+  }
+
+  @Test("an issue that could not be opened keeps its notice, though the desktop takes it away for the answer")
+  func failedReads() throws {
+    var plan = plan
+    let ready = try notice(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)))
+    #expect(plan.handle(.reading(product: "p1")).isEmpty)
+    #expect(plan.handle(.closed(.product("p1"))).isEmpty)
+    #expect(plan.handle(.unread(product: "p1")) == [.show(ready)])
+    // The desktop is slower than the agent.
+    #expect(plan.handle(.reading(product: "p1")).isEmpty)
+    #expect(plan.handle(.unread(product: "p1")).isEmpty)
+    #expect(plan.handle(.closed(.product("p1"))) == [.show(ready)])
+    #expect(plan.handle(.reading(product: "p1")).isEmpty)
+    #expect(plan.handle(.closed(.product("p1"))).isEmpty)
+    #expect(plan.handle(.opened(product: "p1")).isEmpty)
+    #expect(plan.handle(.unread(product: "p1")).isEmpty)
+    #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)) == [.show(ready)])
+    #expect(plan.handle(.closed(.product("p1"))).isEmpty, "by a person")
+    #expect(plan.handle(.unread(product: "p1")).isEmpty)
   }
 
   @Test("a wait that a person has closed does not come back for the same reason, and does for another")
@@ -139,18 +245,27 @@ struct NotificationPlanTests {
     #expect(declined.body == "The payment was declined.")
   }
 
-  @Test("a subscription's end and a new price are told")
-  func subscriptions() {
+  @Test("a subscription's end is told, and its new price beside it: once, until it is none any more")
+  func subscriptions() throws {
     var plan = plan
     #expect(
       subjects(plan.handle(.subscription(product: "s", title: "S", hasEnded: false)))
         == ["show subscription(\"s\")"])
-    guard
-      case .show(let notice)? = plan.handle(
-        .newPrice(product: "s", title: "S", price: "3.99 EUR", needsConsent: true)
-      ).first
-    else { return #expect(Bool(false)) }
-    #expect(notice.isQuestion && notice.body.contains("3.99 EUR"))
+    func prices(_ price: String?, at place: AgentPlace = .session) -> NotificationPlan.Event {
+      .newPrices(
+        price.map { [.init(product: "s", title: "S", price: $0, needsConsent: true)] } ?? [], at: place)
+    }
+    let told = try notice(plan.handle(prices("3.99 EUR")))
+    #expect(told.subject == .price("s") && told.isQuestion && told.body.contains("3.99 EUR"))
+    #expect(plan.handle(prices("3.99 EUR")).isEmpty)
+    #expect(plan.handle(prices("3.99 EUR", at: .machine)).isEmpty, "the other agent has the same account")
+    #expect(plan.handle(.closed(.price("s"))).isEmpty)
+    #expect(plan.handle(prices("3.99 EUR")).isEmpty, "a person has closed it")
+    #expect(try notice(plan.handle(prices("4.99 EUR"))).body.contains("4.99 EUR"))
+    #expect(plan.handle(.agentGone(.session)).isEmpty)
+    #expect(plan.handle(prices(nil)).isEmpty, "the other agent still says so")
+    #expect(plan.handle(prices(nil, at: .machine)) == [.close(.price("s"))], "it was agreed to, or is off")
+    #expect(plan.handle(prices("3.99 EUR")).count == 1)
   }
 
   @Test("what one agent says of its downloads and presentations is not taken back by the end of the other")
@@ -161,9 +276,9 @@ struct NotificationPlanTests {
     #expect(own.count == 1 && machine.count == 1, "the same identifier at both is two downloads")
     #expect(plan.handle(.agentGone(.machine)) == [.close(.download(AgentObject("d1", at: .machine)))])
     #expect(plan.handle(.download(facts("waiting", "metered"), now: 1)).isEmpty, "it is remembered")
-    #expect(plan.handle(.inhibited(true, by: .machine)).isEmpty)
-    #expect(plan.handle(.inhibited(true, by: .session)).isEmpty)
-    #expect(plan.handle(.inhibited(false, by: .session)).isEmpty)
+    #expect(plan.handle(.inhibited(true, by: .presentation(.machine))).isEmpty)
+    #expect(plan.handle(.inhibited(true, by: .presentation(.session))).isEmpty)
+    #expect(plan.handle(.inhibited(false, by: .presentation(.session))).isEmpty)
     #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)).isEmpty, "the other goes on")
     #expect(subjects(plan.handle(.agentGone(.machine))) == ["show product(\"p1\")"])
   }
@@ -188,10 +303,6 @@ struct NotificationPlanTests {
   )
   func failures() throws {
     var plan = plan
-    func notice(_ changes: [NotificationPlan.Change]) throws -> Notice {
-      guard case .show(let notice)? = changes.last else { throw CancellationError() }
-      return notice
-    }
     let waiting = try notice(plan.handle(.download(facts("waiting", "metered"), now: 0)))
     #expect(plan.handle(.unshown(waiting.subject)).isEmpty)
     #expect(plan.handle(.issueReady(product: "p2", title: "2", cover: nil)).count == 1)

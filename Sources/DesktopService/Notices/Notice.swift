@@ -30,6 +30,18 @@ public struct AgentObject: Hashable, Sendable, Comparable {
   }
 }
 
+/// Something that downloads wait for and that a person can change.
+public enum Wait: Hashable, Sendable, Comparable {
+  /// Room where that agent has its library.
+  case room(AgentPlace)
+  /// A limit that persons have set: a network that is not metered, a time for downloads, a budget.
+  case limits
+  /// A battery that is charged, or the mains.
+  case power
+  /// The network, which wants a log-in.
+  case logIn
+}
+
 /// One notification, as it is to stand on the desktop.
 public struct Notice: Hashable, Sendable {
   /// The subject: a notice replaces the one of the same subject.
@@ -40,10 +52,14 @@ public struct Notice: Hashable, Sendable {
     case products
     /// A download that waits for something that a person can change.
     case download(AgentObject)
+    /// More than three downloads that wait for the same kind of thing.
+    case downloads(Wait)
     /// A purchase.
     case transaction(AgentObject)
-    /// A subscription.
+    /// The end of a subscription.
     case subscription(String)
+    /// The price that a subscription is to have.
+    case price(String)
     /// A link that was opened.
     case link
   }
@@ -54,10 +70,10 @@ public struct Notice: Hashable, Sendable {
     case read(product: String)
     /// Closes the notice.
     case later
-    /// Lets the download go past what it waits for.
-    case downloadAnyway(AgentObject)
-    /// Shows the library, so that something can go.
-    case makeRoom
+    /// Lets the downloads go past what they wait for.
+    case downloadAnyway([AgentObject])
+    /// Shows the library of that agent, so that something can go.
+    case makeRoom(at: AgentPlace)
     /// Buys at the price that was shown, from the agent that showed it.
     case buy(product: String, shown: String, at: AgentPlace)
     /// Fetches all that is owned.

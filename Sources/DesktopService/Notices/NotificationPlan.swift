@@ -1,4 +1,4 @@
-/// Decides which notices stand on the desktop: one for each subject, replaced and not stacked, more than three new issues as one, none while a
+/// Decides which notices stand on the desktop: one for each subject, replaced and not stacked, more than three of one kind as one, none while a
 /// presentation is not to be disturbed, and none that no longer holds. Pure: an edge sends what it answers.
 public struct NotificationPlan: Sendable {
   /// Something that has happened.
@@ -11,16 +11,20 @@ public struct NotificationPlan: Sendable {
     case removed(product: String)
     /// A product was opened, here or elsewhere.
     case opened(product: String)
+    /// A person has chosen *Read* of the product's notice, which the desktop may take away for that.
+    case reading(product: String)
+    /// The product that a person wanted to read could not be opened: its notice still holds.
+    case unread(product: String)
     /// A download is so now; `now` is a time of one clock, in seconds.
     case download(DownloadFacts, now: Double)
     /// A purchase is so now.
     case transaction(AgentObject, title: String, reason: String, step: String)
     /// A subscription ends or has ended.
     case subscription(product: String, title: String, hasEnded: Bool)
-    /// A subscription is to have another price.
-    case newPrice(product: String, title: String, price: String, needsConsent: Bool)
-    /// A presentation begins or ends, by the word of an agent.
-    case inhibited(Bool, by: AgentPlace)
+    /// All prices that subscriptions of that agent are to have, and that were not agreed to.
+    case newPrices([NewPrice], at: AgentPlace)
+    /// Notices are held back from now on, or not any more, for that reason.
+    case inhibited(Bool, by: Inhibitor)
     /// A person, or the desktop, has closed the notice.
     case closed(Notice.Subject)
     /// The desktop has refused the notice.
@@ -37,6 +41,32 @@ public struct NotificationPlan: Sendable {
     case agentGone(AgentPlace)
   }
 
+  /// A reason to hold notices back.
+  public enum Inhibitor: Hashable, Sendable {
+    /// A presentation, by the word of that agent.
+    case presentation(AgentPlace)
+  }
+
+  /// The price that a subscription is to have.
+  public struct NewPrice: Hashable, Sendable {
+    /// The subscription.
+    public var product: String
+    /// Its title.
+    public var title: String
+    /// The price in words.
+    public var price: String
+    /// Whether the subscription ends unless its owner agrees.
+    public var needsConsent: Bool
+
+    /// A price from its parts.
+    public init(product: String, title: String, price: String, needsConsent: Bool) {
+      self.product = product
+      self.title = title
+      self.price = price
+      self.needsConsent = needsConsent
+    }
+  }
+
   /// The part of a download that counts here.
   public struct DownloadFacts: Hashable, Sendable {
     /// The download.
@@ -51,11 +81,13 @@ public struct NotificationPlan: Sendable {
     public var reason: String
     /// Whether it brings a section to what is there.
     public var isSection: Bool
+    /// The device that it waits for, such as that of the metered way; nil where none is told.
+    public var device: String?
 
     /// Facts from their parts.
     public init(
       _ name: AgentObject, product: String, title: String, state: String, reason: String,
-      isSection: Bool = false
+      isSection: Bool = false, device: String? = nil
     ) {
       self.name = name
       self.product = product
@@ -63,6 +95,7 @@ public struct NotificationPlan: Sendable {
       self.state = state
       self.reason = reason
       self.isSection = isSection
+      self.device = device
     }
   }
 
@@ -74,42 +107,65 @@ public struct NotificationPlan: Sendable {
     case close(Notice.Subject)
   }
 
-  /// More issues than this are one notice.
+  /// A read that a person has chosen, and whose end is not known.
+  enum Reading: Hashable, Sendable {
+    case underWay
+    /// It has failed before the desktop took the notice away.
+    case failed
+  }
+
+  /// More issues, or waits of one kind, than this are one notice.
   static let maximumSingle = 3
   /// A download that takes less, in seconds, is not told of when it is here.
   static let leastDuration = 60.0
   /// Notices and downloads that are remembered at most.
   static let bound = 256
 
-  private let words: NoticeWords
-  /// The agents by whose word a presentation is not to be disturbed.
-  private var inhibitors: Set<AgentPlace> = []
-  /// The notices that hold, by subject; shown unless a presentation holds them back.
-  private var notices: [Notice.Subject: Notice] = [:]
+  let words: NoticeWords
+  /// The reasons for which notices are held back.
+  private var inhibitors: Set<Inhibitor> = []
+  /// The notices that hold, by subject; shown unless they are held back.
+  var notices: [Notice.Subject: Notice] = [:]
   /// The products that came and were not looked at, in the order in which they came.
-  private var arrived: [String] = []
+  var arrived: [String] = []
+  /// Those that were there before, and came corrected.
+  private var corrected: Set<String> = []
   private var titles: [String: String] = [:]
+  private var readings: [String: Reading] = [:]
   /// The subjects that stand on the desktop.
   private var shown: [Notice.Subject: Notice] = [:]
   /// Those that stood there when the desktop's notifications ended, and are shown again with them: nothing else starts them.
   private var lost: Set<Notice.Subject> = []
   /// When downloads were first seen under way.
-  private var begun: [AgentObject: Double] = [:]
-  /// The reason for which each download waits, so that a notice that was closed does not come back with each change.
-  private var waiting: [AgentObject: String] = [:]
+  var begun: [AgentObject: Double] = [:]
+  /// The reason for which each download waits, and its kind, so that a notice that was closed does not come back with each change.
+  var waiting: [AgentObject: (reason: String, wait: Wait)] = [:]
   /// The purchases that wait for an approval.
-  private var awaiting: Set<AgentObject> = []
+  var awaiting: Set<AgentObject> = []
+  /// The prices that were told, as each agent said them last, by subscription.
+  var prices: [AgentPlace: [String: NewPrice]] = [:]
 
   /// A plan without notices.
   public init(words: NoticeWords) { self.words = words }
 
   /// Takes in what has happened. Returns what changes on the desktop, closings first.
-  public mutating func handle(_ event: Event) -> [Change] {
+  public mutating func handle(_ event: Event) -> [Change] { handle([event]) }
+
+  /// Takes in what has happened at once: what does not outlast it is not shown.
+  public mutating func handle(_ events: [Event]) -> [Change] {
+    for event in events { process(event) }
+    return changes()
+  }
+
+  private mutating func process(_ event: Event) {
     switch event {
     case .issueReady(let product, let title, let cover): arrive(product, title, cover, words.issueReady)
     case .correctionReady(let product, let title, let cover):
-      arrive(product, title, cover, words.correctionReady)
+      arrive(product, title, cover, words.correctionReady, isCorrection: true)
     case .removed(let product), .opened(let product): forget(product)
+    case .reading(let product):
+      if notices[.product(product)] != nil { readings[product] = .underWay }
+    case .unread(let product): keep(product)
     case .download(let download, let now): process(download, at: now)
     case .transaction(let name, let title, let reason, let step): process(name, title, reason, step)
     case .subscription(let product, let title, let hasEnded):
@@ -117,16 +173,12 @@ public struct NotificationPlan: Sendable {
         Notice(
           .subscription(product), Notice.text(title),
           hasEnded ? words.subscriptionEnded : words.subscriptionEnds))
-    case .newPrice(let product, let title, let price, let needsConsent):
-      put(
-        Notice(
-          .subscription(product), Notice.text(title),
-          words.newPrice(Notice.quoted(price), consent: needsConsent), isQuestion: needsConsent))
-    case .inhibited(true, let place): inhibitors.insert(place)
-    case .inhibited(false, let place): inhibitors.remove(place)
+    case .newPrices(let prices, let place): process(prices, at: place)
+    case .inhibited(true, let inhibitor): inhibitors.insert(inhibitor)
+    case .inhibited(false, let inhibitor): inhibitors.remove(inhibitor)
     case .closed(let subject): close(subject)
     // Another one may stand in its place by now.
-    case .refused(let notice): if wanted[notice.subject] == notice { close(notice.subject) }
+    case .refused(let notice): if wanted[notice.subject] == notice { remove(notice.subject) }
     case .unshown(let subject):
       shown[subject] = nil
       lost.insert(subject)
@@ -135,7 +187,6 @@ public struct NotificationPlan: Sendable {
     case .asked(let notice): put(notice)
     case .agentGone(let place): forget(place)
     }
-    return changes()
   }
 
   /// The difference between what holds and what stands there.
@@ -155,26 +206,36 @@ public struct NotificationPlan: Sendable {
   }
 
   private var wanted: [Notice.Subject: Notice] {
-    guard arrived.count > Self.maximumSingle else { return notices }
     var wanted = notices
+    for (wait, names) in waitGroups {
+      wanted[.downloads(wait)] = group(names, for: wait)
+      for name in names { wanted[.download(name)] = nil }
+    }
+    guard arrived.count > Self.maximumSingle else { return wanted }
     for product in arrived { wanted[.product(product)] = nil }
-    let names = arrived.compactMap { titles[$0] }
-    let listed = names.suffix(Self.maximumSingle).reversed().map { Notice.quoted($0) }
     wanted[.products] = Notice(
-      .products, words.manyReady(arrived.count), listed.joined(separator: ", ") + ", …",
-      actions: [.later])
+      .products, words.manyReady(arrived.count, withCorrections: !corrected.isEmpty),
+      Self.list(arrived.reversed().compactMap { titles[$0] }), actions: [.later])
     return wanted
   }
 
-  private mutating func put(_ notice: Notice) {
+  /// The first of these titles, of which there are more.
+  static func list(_ titles: [String]) -> String {
+    titles.prefix(maximumSingle).map { Notice.quoted($0) }.joined(separator: ", ") + ", …"
+  }
+
+  mutating func put(_ notice: Notice) {
     guard notices[notice.subject] != nil || notices.count < Self.bound else { return }
     notices[notice.subject] = notice
     lost.remove(notice.subject)
   }
 
-  private mutating func arrive(_ product: String, _ title: String, _ cover: String?, _ words: String) {
+  mutating func arrive(
+    _ product: String, _ title: String, _ cover: String?, _ words: String, isCorrection: Bool = false
+  ) {
     guard arrived.count < Self.bound || arrived.contains(product) else { return }
     if !arrived.contains(product) { arrived.append(product) }
+    if isCorrection { corrected.insert(product) } else { corrected.remove(product) }
     titles[product] = title
     put(
       Notice(
@@ -184,83 +245,50 @@ public struct NotificationPlan: Sendable {
 
   private mutating func forget(_ product: String) {
     arrived.removeAll { $0 == product }
+    corrected.remove(product)
     titles[product] = nil
+    readings[product] = nil
     notices[.product(product)] = nil
   }
 
-  /// A presentation, too, was that agent's to end.
+  /// A presentation, too, was that agent's to end. A price that it told holds without it.
   private mutating func forget(_ place: AgentPlace) {
     notices = notices.filter { if case .download(let name) = $0.key { name.place != place } else { true } }
     begun = begun.filter { $0.key.place != place }
     waiting = waiting.filter { $0.key.place != place }
-    inhibitors.remove(place)
+    inhibitors.remove(.presentation(place))
   }
 
+  /// A person has closed it, or the desktop has, for a read that was chosen.
   private mutating func close(_ subject: Notice.Subject) {
+    guard case .product(let product) = subject, let reading = readings[product] else {
+      return remove(subject)
+    }
+    shown[subject] = nil
+    switch reading {
+    case .underWay: lost.insert(subject)
+    case .failed: readings[product] = nil
+    }
+  }
+
+  /// The product's notice is there, or comes back once the desktop has taken it away.
+  private mutating func keep(_ product: String) {
+    guard readings[product] != nil else { return }
+    let subject = Notice.Subject.product(product)
+    readings[product] = shown[subject] == nil ? nil : .failed
+    lost.remove(subject)
+  }
+
+  private mutating func remove(_ subject: Notice.Subject) {
     // It stands there no more; a closing of it would be one of another notice.
     shown[subject] = nil
     lost.remove(subject)
-    if subject == .products {
-      for product in arrived { notices[.product(product)] = nil }
-      arrived = []
-      titles = [:]
-    } else if case .product(let product) = subject {
-      forget(product)
-    } else {
-      notices[subject] = nil
-    }
-  }
-
-  private mutating func process(_ download: DownloadFacts, at now: Double) {
-    guard !download.isSection else { return }
-    let subject = Notice.Subject.download(download.name)
-    if download.state == "active", begun[download.name] == nil, begun.count < Self.bound {
-      begun[download.name] = now
-    }
-    guard download.state == "waiting", let (body, action) = wait(download) else {
-      notices[subject] = nil
-      waiting[download.name] = nil
-      if download.state == "finished" || download.state == "cancelled" || download.state == "failed" {
-        let duration = begun.removeValue(forKey: download.name).map { now - $0 } ?? 0
-        if download.state == "finished", duration >= Self.leastDuration, !arrived.contains(download.product) {
-          arrive(download.product, download.title, nil, words.downloaded)
-        }
-      }
-      return
-    }
-    // A person who has closed it is not told again while it waits for the same.
-    let notice = Notice(subject, Notice.text(download.title), body, actions: [action, .later])
-    guard waiting[download.name] != download.reason, waiting.count < Self.bound else { return }
-    waiting[download.name] = download.reason
-    put(notice)
-  }
-
-  /// The words for what a person can change, and how; nil where only time or the network helps.
-  private func wait(_ download: DownloadFacts) -> (String, Notice.Action)? {
-    switch download.reason {
-    case "insufficient-space": (words.waitsForRoom, .makeRoom)
-    case "outside-window", "budget-spent", "metered":
-      (words.waitsForLimits, .downloadAnyway(download.name))
-    case "battery-low", "on-battery", "power-saver":
-      (words.waitsForPower, .downloadAnyway(download.name))
-    default: nil
-    }
-  }
-
-  private mutating func process(_ name: AgentObject, _ title: String, _ reason: String, _ step: String) {
-    let subject = Notice.Subject.transaction(name)
-    let title = Notice.text(title)
-    switch (reason, step) {
-    case ("awaiting-approval", _):
-      guard awaiting.count < Self.bound, awaiting.insert(name).inserted else { return }
-      put(Notice(subject, title, words.awaitsApproval))
-    case ("payment-failed", _):
-      awaiting.remove(name)
-      put(Notice(subject, title, words.paymentDeclined))
-    default:
-      guard awaiting.remove(name) != nil else { return }
-      notices[subject] = nil
-      if step != "failed" { put(Notice(subject, title, words.approved)) }
+    switch subject {
+    case .products: for product in arrived { forget(product) }
+    case .product(let product): forget(product)
+    case .downloads(let wait):
+      for name in waitGroups[wait] ?? [] { notices[.download(name)] = nil }
+    default: notices[subject] = nil
     }
   }
 }

@@ -27,7 +27,9 @@ actor AgentFollower {
   }
 
   /// Questions about prices go to the store: there is no other for so long.
-  private static let pricePause: Duration = .seconds(60)
+  static let pricePause: Duration = .seconds(60)
+  /// A store may set a price of which the agent has no news: it is asked again after so long.
+  static let priceInterval: Duration = .seconds(24 * 3600)
   /// The pauses between tries to read what there is, while the agent is there and does not answer.
   private static let pauses: [Duration] = [.seconds(1), .seconds(4), .seconds(15), .seconds(60)]
 
@@ -48,6 +50,7 @@ actor AgentFollower {
   /// The properties that are kept of downloads and transactions.
   private static let kept: Set<String> = [
     "Id", "Product", "Title", "State", "Reason", "Step", "BytesVerified", "BytesTotal", "Section",
+    "ConditionDevice",
   ]
   private static let bound = 1024
   /// The states and steps of what is over, unless something begins it again.
@@ -64,7 +67,7 @@ actor AgentFollower {
   }
 
   /// Follows the agent for as long as the connection lives. It is not started for that.
-  func follow(_ take: @escaping @Sendable (News) async -> Void) async {
+  func follow(_ take: @escaping @Sendable ([News]) async -> Void) async {
     await withDiscardingTaskGroup { group in
       group.addTask { await self.askPrices(take) }
       await followAgent(take)
@@ -72,18 +75,18 @@ actor AgentFollower {
     }
   }
 
-  private func followAgent(_ take: @Sendable (News) async -> Void) async {
+  private func followAgent(_ take: @Sendable ([News]) async -> Void) async {
     for await news in bus.subscribe(BusMatch(sender: Self.agent, .signals(below: Self.root))) {
       switch news {
       case .appeared, .missed:
         isThere = true
-        for event in await loadInTheEnd() { await take(event) }
+        await take(await loadInTheEnd())
       case .vanished:
         guard isThere else { continue }
         (isThere, isInhibited, items, downloads, transactions) = (false, false, [:], [:], [:])
-        await take(.gone(place))
+        await take([.gone(place)])
       case .signal(let signal):
-        for event in await process(signal) { await take(event) }
+        await take(await process(signal))
       case .refused: return
       }
     }
@@ -120,19 +123,21 @@ actor AgentFollower {
       "Inhibited", of: Self.agentInterface, at: Self.root, destination: Self.agent, startingService: false)
     {
       isInhibited = inhibited.flag ?? false
-      news.append(.plan(.inhibited(isInhibited, by: place)))
+      news.append(.plan(.inhibited(isInhibited, by: .presentation(place))))
     }
     pricesChanged.signal()
     return news
   }
 
-  /// Asks about prices once for all that has changed since the last question, beside the agent's news: a store may take its time.
-  private func askPrices(_ take: @Sendable (News) async -> Void) async {
+  /// Asks about prices once for all that has changed since the last question, and once a day, beside the agent's news: a store may take
+  /// its time.
+  private func askPrices(_ take: @Sendable ([News]) async -> Void) async {
     while !Task.isCancelled {
-      await pricesChanged.wait(atMost: nil, clock: clock)
+      await pricesChanged.wait(atMost: Self.priceInterval, clock: clock)
       guard !Task.isCancelled else { return }
-      if let news = await newPrices() {
-        for event in news { await take(event) }
+      guard isThere else { continue }
+      if let prices = await newPrices() {
+        await take([.plan(.newPrices(prices, at: place))])
       } else if isThere {
         // A store that cannot be reached is asked again.
         pricesChanged.signal()
@@ -141,19 +146,18 @@ actor AgentFollower {
     }
   }
 
-  /// The subscriptions that are to have another price, which has not been agreed to; nil without an answer.
-  private func newPrices() async -> [News]? {
+  /// The prices that subscriptions are to have, and that were not agreed to; nil without an answer.
+  private func newPrices() async -> [NotificationPlan.NewPrice]? {
     var call = BusMethodCall("Subscriptions", of: Self.agentInterface, at: Self.root, destination: Self.agent)
     call.startsService = false
-    guard let answer = try? await bus.call(call) else { return nil }
-    return (answer.first?.elements ?? []).compactMap { value in
+    guard let answer = try? await bus.call(call), let values = answer.first?.elements else { return nil }
+    return values.compactMap { value in
       guard let product = value["product"]?.text, let price = value["newPrice"]?.text,
         value["accepted"]?.flag != true
       else { return nil }
-      return .plan(
-        .newPrice(
-          product: product, title: title(of: product), price: price,
-          needsConsent: value["needsConsent"]?.flag ?? false))
+      return NotificationPlan.NewPrice(
+        product: product, title: title(of: product), price: price,
+        needsConsent: value["needsConsent"]?.flag ?? false)
     }
   }
 
@@ -167,7 +171,7 @@ actor AgentFollower {
       if signal.path == Self.root {
         guard let inhibited = changed["Inhibited"]?.flag else { return [] }
         isInhibited = inhibited
-        return [.plan(.inhibited(inhibited, by: place))]
+        return [.plan(.inhibited(inhibited, by: .presentation(place)))]
       }
       return change(signal.path, arguments[0].text ?? "", changed)
     case "InterfacesAdded":
@@ -254,7 +258,8 @@ actor AgentFollower {
     let name = AgentObject(id, at: place)
     let facts = NotificationPlan.DownloadFacts(
       name, product: product, title: Self.title(all), state: state, reason: all["Reason"]?.text ?? "",
-      isSection: all["Section"]?.text?.isEmpty == false)
+      isSection: all["Section"]?.text?.isEmpty == false,
+      device: all["ConditionDevice"]?.text.flatMap { $0.isEmpty ? nil : $0 })
     let bytes = (
       verified: UInt64(clamping: all["BytesVerified"]?.number ?? 0),
       total: UInt64(clamping: all["BytesTotal"]?.number ?? 0)
@@ -276,7 +281,9 @@ actor AgentFollower {
       if items[product] != nil, opened > item.lastOpened { news.append(.plan(.opened(product: product))) }
       item.lastOpened = opened
     }
-    if changed["Withdrawn"]?.flag == true { news.append(.hidden(product: product)) }
+    if changed["Withdrawn"]?.flag == true {
+      news += [.plan(.removed(product: product)), .hidden(product: product)]
+    }
     items[product] = item
     return news
   }

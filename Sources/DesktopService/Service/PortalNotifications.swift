@@ -32,8 +32,8 @@ actor PortalNotifications: NoticeServer {
         else { continue }
         // The portal takes a notice away that was answered.
         shown[identifier] = nil
-        await take(.closed(notice.subject))
         await take(.chosen(action))
+        await take(.closed(notice.subject))
       case .appeared: await take(.there)
       case .missed, .refused: continue
       }
@@ -83,8 +83,11 @@ actor PortalNotifications: NoticeServer {
     case .product(let product): "product/\(product)"
     case .products: "products"
     case .download(let download): "download/\(download.place)/\(download.id)"
+    case .downloads(.room(let place)): "downloads/room/\(place)"
+    case .downloads(let wait): "downloads/\(wait)"
     case .transaction(let transaction): "transaction/\(transaction.place)/\(transaction.id)"
     case .subscription(let subscription): "subscription/\(subscription)"
+    case .price(let subscription): "price/\(subscription)"
     case .link: "link"
     }
   }
