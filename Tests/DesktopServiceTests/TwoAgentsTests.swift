@@ -348,4 +348,11 @@ struct TwoAgentsTests {
       dock.close()
     }
   }
+
+  @Test("readers live on when the program is started again, and are not throttled with it") func unit() throws
+  {
+    let lines = try RepositoryFile("deploy/user/pullbox-desktop.service").text.split(separator: "\n")
+    #expect(lines.contains("KillMode=process"))
+    #expect(!lines.contains { $0.hasPrefix("Memory") || $0.hasPrefix("CPU") || $0.hasPrefix("Tasks") })
+  }
 }

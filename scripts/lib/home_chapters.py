@@ -260,6 +260,11 @@ class HomeChapters(BusChapters):
             "busctl --user --json=short call com.pullbox.Desktop /com/pullbox/Desktop/SearchProvider "
             "org.gnome.Shell.SearchProvider2 GetInitialResultSet as 1 missing", "bob"))
         self.held("pullbox-desktop starts as a unit of the user, and finds titles for the shell")
+        unit = dict(line.split("=", 1) for line in self.run(
+            "systemctl --user show --property=KillMode,MemoryHigh,MemoryMax pullbox-desktop", "bob").splitlines())
+        self.require(unit == {"KillMode": "process", "MemoryHigh": "infinity", "MemoryMax": "infinity"},
+                     f"readers that it starts would end or be throttled with it: {unit}")
+        self.held("readers that pullbox-desktop starts outlive its unit, which bounds no memory of theirs")
         self.is_small()
         if self.lacks("notices", "dunst", "dunstctl", "xvfb-run"):
             return
