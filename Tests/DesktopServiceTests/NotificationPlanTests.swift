@@ -191,6 +191,16 @@ struct NotificationPlanTests {
     #expect(plan.handle(.unread(product: "p1")).isEmpty)
   }
 
+  @Test("while another session is at the seat nothing is shown, whatever agents say")
+  func seats() {
+    var plan = plan
+    #expect(plan.handle(.inhibited(true, by: .seat)).isEmpty)
+    #expect(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)).isEmpty)
+    #expect(plan.handle(.inhibited(false, by: .presentation(.session))).isEmpty)
+    #expect(plan.handle(.agentGone(.session)).isEmpty)
+    #expect(subjects(plan.handle(.inhibited(false, by: .seat))) == ["show product(\"p1\")"])
+  }
+
   @Test("a wait that a person has closed does not come back for the same reason, and does for another")
   func closedWaits() {
     var plan = plan

@@ -7,7 +7,7 @@ import Testing
 
 @testable import DesktopService
 
-/// The whole program between the user's own agent, the device's, and a desktop, which all stand in.
+/// The whole program between the user's own agent, the device's, a desktop and logind, which all stand in.
 @Suite(
   "A desktop with two agents", .serialized, .timeLimit(.minutes(5)),
   .enabled(if: PrivateBus.isAvailable, "this machine has no dbus-daemon"))
@@ -15,6 +15,8 @@ struct TwoAgentsTests {
   private static let product = "com.example.heroes"
   private static let itemInterface: BusInterface = "com.pullbox.Agent1.LibraryItem"
   private static let downloadInterface: BusInterface = "com.pullbox.Agent1.Download"
+
+  private static let loginSession: BusPath = "/org/freedesktop/login1/session/_31"
 
   private static func item(_ product: String = product) -> BusPath {
     ("/com/pullbox/Agent1/library" as BusPath).appending(identifier: product) ?? AgentFollower.root
@@ -69,12 +71,19 @@ struct TwoAgentsTests {
 
   /// Everything that a test has at hand.
   private struct House: Sendable {
+    let program: DesktopSession
     let session: PrivateBus
     let own: StandIn
     let device: StandIn
     let desktop: StandIn
     let files: StandIn
+    let login: StandIn
     let agents: [AgentPlace: Locked<Agent>]
+    let isActive: Locked<Bool>
+    /// Whether logind knows a session of the program.
+    let inSession: Locked<Bool>
+    /// Whether the session was active, for each notice.
+    let notified: Locked<[Bool]>
     /// The command lines of each start of a program.
     let launches: AsyncStream<[[String]]>
     let launched: Locked<Int>
@@ -131,7 +140,7 @@ struct TwoAgentsTests {
   /// Runs the program until `body` returns; of the device's agent there is the socket, or not.
   private func withHouse(
     own: Agent = Agent(), device: Agent = Agent(content: "/device/heroes", library: "/device"),
-    hasSocket: Bool = true,
+    hasSocket: Bool = true, isActive: Bool = true, hasSession: Bool = true,
     _ body: (House) async throws -> Void
   ) async throws {
     let (session, machine) = (try PrivateBus(), try PrivateBus())
@@ -140,7 +149,8 @@ struct TwoAgentsTests {
     let socket = machine.directory.path("agent.sock")
     if hasSocket { _ = try FileDescriptor.open(socket, .writeOnly, options: .create) }
     let agents = [AgentPlace.session: Locked(own), .machine: Locked(device)]
-    let notices = Locked<UInt32>(0)
+    let (active, inSession) = (Locked(isActive), Locked(hasSession))
+    let notified = Locked<[Bool]>([])
     let ownStandIn = try StandIn(AgentFollower.agent, on: session) { request in
       agents[.session]?.current.answer(request)
     }
@@ -151,9 +161,9 @@ struct TwoAgentsTests {
       switch request.member {
       case "GetCapabilities": return [.strings(["actions", "body"])]
       case "Notify":
-        let count = notices.withLock { count in
-          count += 1
-          return count
+        let count = notified.withLock { notified in
+          notified.append(active.current)
+          return UInt32(notified.count)
         }
         let replaced = UInt32(request.arguments[1].number ?? 0)
         return [.uint32(replaced > 0 ? replaced : count)]
@@ -163,6 +173,14 @@ struct TwoAgentsTests {
     }
     let files = try StandIn("org.freedesktop.FileManager1", on: session) { request in
       request.member == "ShowFolders" ? [] : nil
+    }
+    let login = try StandIn(SeatFollower.service, on: machine) { request in
+      switch request.member {
+      case "GetSession":
+        request.arguments == [.string("auto")] && inSession.current ? [.path(Self.loginSession)] : nil
+      case "Get": [.variant(.boolean(active.current))]
+      default: nil
+      }
     }
     let (launches, launch) = AsyncStream<[[String]]>.makeStream()
     let launched = Locked(0)
@@ -176,16 +194,19 @@ struct TwoAgentsTests {
         launch.yield(commands)
         return true
       }, isSandboxed: false, machineSocket: socket, log: Log(level: .error))
-    let standIns = [ownStandIn, deviceStandIn, desktop, files]
+    let standIns = [ownStandIn, deviceStandIn, desktop, files, login]
     try await withThrowingDiscardingTaskGroup { group in
       for standIn in standIns { group.addTask { await standIn.run() } }
       for standIn in standIns { await standIn.ready() }
       group.addTask { try await program.run() }
       _ = try await Self.next("GetCapabilities", of: desktop)
+      _ = try await Self.next("GetSession", of: login)
       try await body(
         House(
-          session: session, own: ownStandIn, device: deviceStandIn, desktop: desktop, files: files,
-          agents: agents, launches: launches, launched: launched, clock: clock,
+          program: program, session: session, own: ownStandIn, device: deviceStandIn, desktop: desktop,
+          files: files,
+          login: login, agents: agents, isActive: active, inSession: inSession, notified: notified,
+          launches: launches, launched: launched, clock: clock,
           socket: socket))
       await program.stop()
       for standIn in standIns { standIn.bus.close() }
@@ -329,9 +350,11 @@ struct TwoAgentsTests {
     }
   }
 
-  @Test("the bar on the icon shows what runs") func bar() async throws {
-    try await withHouse { house in
+  @Test("while another session is at the seat no notice is shown; the bar on the icon goes on")
+  func seat() async throws {
+    try await withHouse(own: Agent(products: [Self.product]), isActive: false) { house in
       try await house.ready(.session)
+      while await !house.program.plan.isHeldBack { await Task.yield() }
       let dock = try BusConnection.open(.address(house.session.address))
       let updates = dock.subscribe(
         BusMatch(
@@ -339,13 +362,47 @@ struct TwoAgentsTests {
           .signals(interface: "com.canonical.Unity.LauncherEntry", member: "Update")))
       var news = updates.makeAsyncIterator()
       while let piece = await news.next() { if case .appeared = piece { break } }
+      try house.issue(.session)
       try house.change("d1", "active", "transferring")
       guard case .signal(let update)? = await news.next() else { throw CancellationError() }
       #expect(update.arguments.first == .string("application://com.pullbox.Desktop.desktop"))
       let members = try #require(update.arguments.last?.members)
       #expect(members["progress"] == .double(0.25) && members["progress-visible"] == .boolean(true))
       #expect(members["count"] == .int64(1) && members["count-visible"] == .boolean(false))
+      house.isActive.withLock { $0 = true }
+      try house.login.bus.send(
+        .propertiesChanged(
+          of: SeatFollower.session, at: Self.loginSession, ["Active": .boolean(true)]))
+      #expect(try await Self.next("Notify", of: house.desktop).arguments[3].text == "Heroes")
+      #expect(house.notified.current == [true], "whether the session was active")
       dock.close()
+    }
+  }
+
+  @Test("where logind knows no session of the program nothing is held back; one that begins is looked at")
+  func noSession() async throws {
+    try await withHouse(own: Agent(products: [Self.product]), isActive: false, hasSession: false) { house in
+      try await house.ready(.session)
+      try house.issue(.session)
+      _ = try await Self.next("Notify", of: house.desktop)
+      house.inSession.withLock { $0 = true }
+      try house.login.bus.send(
+        BusSignal(
+          "SessionNew", of: SeatFollower.manager, at: SeatFollower.path,
+          arguments: [.string("1"), .path(Self.loginSession)]))
+      while await !house.program.plan.isHeldBack { await Task.yield() }
+      // Another one's session says nothing of this one.
+      try house.login.bus.send(
+        .propertiesChanged(
+          of: SeatFollower.session, at: "/org/freedesktop/login1/session/_32", ["Active": .boolean(true)]))
+      try house.change("d1", "waiting", "metered")
+      try house.change("d2", "waiting", "battery-low")
+      while await house.program.plan.waiting.count < 2 { await Task.yield() }
+      house.isActive.withLock { $0 = true }
+      try house.login.bus.send(
+        .propertiesChanged(of: SeatFollower.session, at: Self.loginSession, ["Active": .boolean(true)]))
+      for _ in 0..<2 { _ = try await Self.next("Notify", of: house.desktop) }
+      #expect(house.notified.current == [false, true, true])
     }
   }
 

@@ -1,5 +1,5 @@
 /// Decides which notices stand on the desktop: one for each subject, replaced and not stacked, more than three of one kind as one, none while a
-/// presentation is not to be disturbed, and none that no longer holds. Pure: an edge sends what it answers.
+/// presentation is not to be disturbed or another user sits at the machine, and none that no longer holds. Pure: an edge sends what it answers.
 public struct NotificationPlan: Sendable {
   /// Something that has happened.
   public enum Event: Hashable, Sendable {
@@ -45,6 +45,8 @@ public struct NotificationPlan: Sendable {
   public enum Inhibitor: Hashable, Sendable {
     /// A presentation, by the word of that agent.
     case presentation(AgentPlace)
+    /// Another session than this user's is at the seat.
+    case seat
   }
 
   /// The price that a subscription is to have.
@@ -189,11 +191,14 @@ public struct NotificationPlan: Sendable {
     }
   }
 
+  /// Whether new notices are held back.
+  var isHeldBack: Bool { !inhibitors.isEmpty }
+
   /// The difference between what holds and what stands there.
   private mutating func changes() -> [Change] {
     let wanted = wanted
     lost.formIntersection(wanted.keys)
-    guard inhibitors.isEmpty else {
+    guard !isHeldBack else {
       // What was there before stays until it no longer holds.
       let gone = shown.keys.filter { wanted[$0] == nil }
       for subject in gone { shown[subject] = nil }

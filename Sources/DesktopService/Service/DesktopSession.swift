@@ -20,13 +20,14 @@ public actor DesktopSession: Service {
   /// The content that programs in sandboxes are shown.
   nonisolated let documents: DocumentPortal
   private nonisolated let server: any NoticeServer
+  private nonisolated let seat: SeatFollower
   nonisolated let launcher: ProgramLauncher
   nonisolated let words: NoticeWords
   nonisolated let locale: String
   /// The socket of the device's agent.
   nonisolated let machineSocket: String
   nonisolated let log: Log
-  private var plan: NotificationPlan
+  private(set) var plan: NotificationPlan
   private var progress = LauncherProgress()
   /// The search over the libraries as they were at these revisions.
   var searched: (revisions: [Int], search: LibrarySearch)?
@@ -69,6 +70,7 @@ public actor DesktopSession: Service {
     server =
       isSandboxed
       ? PortalNotifications(on: session, words: words) : NotificationServer(on: session, words: words)
+    seat = SeatFollower(on: machine)
     self.launcher = launcher
     self.machineSocket = machineSocket ?? Self.machineSocket
     self.log = log
@@ -88,6 +90,9 @@ public actor DesktopSession: Service {
         group.addTask { await follower.follow { await self.take($0) } }
       }
       group.addTask { await self.server.follow { await self.take($0) } }
+      group.addTask {
+        await self.seat.follow { isActive in await self.handle(.inhibited(!isActive, by: .seat)) }
+      }
       group.addTask { await self.sendChanges() }
       group.addTask { await self.performActions() }
       group.addTask { for await product in self.hidden { await self.documents.end(product) } }
