@@ -111,12 +111,17 @@ class HomeChapters(BusChapters):
         return {(words[5], words[-1]) for words in lines if words[0] == "Pullbox" and words[2] == "pullbox-agent"}
 
     def inhibits_sleep(self):
+        if self.delays_sleep():
+            self.sleeps()
+
+    def delays_sleep(self):
+        """Whether there is a logind here."""
         if self.lacks("sleep", "/lib/systemd/systemd-logind"):
-            return
+            return False
         self.machine.wait(10, "logind", lambda: self.source("logind") == "speaks")
         self.machine.wait(10, "delay of sleep and shutdown", lambda: self.inhibitors() == {("sleep", "delay"), ("shutdown", "delay")})
         self.held("systemd-inhibit lists the agent's delay of sleep and of shutdown")
-        self.sleeps()
+        return True
 
     def sleeps(self):
         # The kernel of namespaces does not sleep: what it can, and the step that would have it do so, are others.
