@@ -106,6 +106,36 @@ import Testing
     #expect(!wasChanged)
   }
 
+  @Test(
+    "while the machine has other work there is half of the connections, one at least, and no trial",
+    arguments: [(4, 2), (3, 1), (2, 1), (1, 1)])
+  func yielding(count: Int, half: Int) {
+    var way = Way(plan: ConnectionPlan(count: count))
+    let isChanged = way.plan.setYielding(true)
+    #expect(isChanged == (count != half))
+    way.run(.seconds(120)) { Double($0) * Self.mebibyte }
+    #expect(way.plan.count == half && way.counts == [1])
+    let isChangedAgain = way.plan.setYielding(true)
+    #expect(!isChangedAgain)
+  }
+
+  @Test("once it has none any more, connections come back by trials") func yieldingEnds() {
+    var way = Way()
+    way.run(.seconds(60)) { Double($0) * Self.mebibyte }
+    _ = way.plan.setYielding(true)
+    let isChanged = way.plan.setYielding(false)
+    #expect(!isChanged && way.plan.count == 2)
+    way.run(.seconds(60)) { Double($0) * Self.mebibyte }
+    #expect(way.plan.count == 4)
+  }
+
+  @Test("a connection that is a trial is not counted where half stay") func yieldingTrial() {
+    var way = Way()
+    while way.plan.count < 4 { way.run(.milliseconds(100)) { Double($0) * Self.mebibyte } }
+    _ = way.plan.setYielding(true)
+    #expect(way.plan.count == 1, "three were there for sure")
+  }
+
   @Test("a maximum of one is kept, and there are four at most", arguments: [(1, 1), (3, 3), (9, 4), (0, 1)])
   func maximum(given: Int, reached: Int) {
     var way = Way(plan: ConnectionPlan(maximum: given))

@@ -136,6 +136,19 @@ import Testing
         }))
   }
 
+  @Test("while the machine has other work a transfer goes over half of its connections, and gets no other")
+  func yielding() async throws {
+    let bench = try Bench(Self.file())
+    bench.progress.setYielding(true)
+    try await bench.transfer(4)
+    #expect(bench.mostConnections == 2)
+    try await bench.expectPlaced()
+    let alone = try Bench(Self.file(mebibytes: 56))
+    alone.progress.setYielding(true)
+    try await alone.transfer()
+    #expect(alone.mostConnections == 1)
+  }
+
   @Test("where each connection has its own speed, up to four fetch one package, and each byte comes once")
   func capped() async throws {
     let bench = try Bench(Self.file(mebibytes: 56))

@@ -5,7 +5,7 @@ package import CoreTypes
 ///
 /// One more is tried once the speed is steady, nothing on this side holds the transfer back, and enough is left for the trial to be
 /// worth it. It stays where the next seconds bring ``gain`` times as much; otherwise the next trial comes later. A server that refuses a
-/// connection is not asked for another one by this transfer.
+/// connection is not asked for another one by this transfer. While the machine has other work, half of them are used and none is tried.
 package struct ConnectionPlan: Hashable, Sendable {
   /// The most connections of one transfer.
   package static let limit = 4
@@ -44,6 +44,7 @@ package struct ConnectionPlan: Hashable, Sendable {
   private var baseline: Double?
   private var pause = firstPause
   private var isRefused = false
+  private var isYielding = false
 
   /// - Parameter count: the connections at the beginning.
   package init(maximum: Int = limit, count: Int = 1) {
@@ -53,7 +54,7 @@ package struct ConnectionPlan: Hashable, Sendable {
 
   /// Bytes have come, `received` of them in all; `left` are missing then. Whether ``count`` is another one now.
   package mutating func note(_ received: ByteCount, left: ByteCount, at now: MonotonicInstant) -> Bool {
-    guard maximum > 1, !isRefused else { return false }
+    guard maximum > 1, !isRefused, !isYielding else { return false }
     guard opens.map({ $0 <= now }) ?? false else {
       if opens == nil { opens = now + Self.settling }
       return false
@@ -70,6 +71,21 @@ package struct ConnectionPlan: Hashable, Sendable {
       return baseline == nil ? false : giveUp(at: now)
     }
     return end(speed, left: left, at: now)
+  }
+
+  /// Whether the machine has other work, for which this transfer stands back: it goes over half of its connections then, over one at least,
+  /// and none is tried. Afterwards they come back as they came at first. Whether ``count`` is another one now.
+  package mutating func setYielding(_ yields: Bool) -> Bool {
+    guard yields != isYielding else { return false }
+    isYielding = yields
+    let before = count
+    if yields {
+      // A connection that is a trial has shown nothing.
+      if baseline != nil { count -= 1 }
+      count = max(count / 2, 1)
+    }
+    (baseline, latest, window, opens) = (nil, nil, nil, nil)
+    return count != before
   }
 
   /// A connection waited so long for something on this side: its rate, the budget, the disk. Where that is a notable part of a measurement,

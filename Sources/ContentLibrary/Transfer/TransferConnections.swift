@@ -35,7 +35,13 @@ final class TransferConnections: Sendable {
   let mayWiden: Bool
 
   /// The connections that the transfer should go over now.
-  var count: Int { state.withLock { $0.plan.count } }
+  var count: Int {
+    let isYielding = progress.isYielding
+    return state.withLock { state in
+      _ = state.plan.setYielding(isYielding)
+      return state.plan.count
+    }
+  }
 
   /// A request that goes alone is under way; `cut` ends it.
   func beginRequest(cut: @escaping @Sendable () -> Void) { state.withLock { $0.cut = cut } }
@@ -49,8 +55,11 @@ final class TransferConnections: Sendable {
     let left = max(.zero, end - received)
     let now = clock.now()
     guard allowance.isOpen(at: now) else { return }
+    let isYielding = progress.isYielding
     let cut = state.withLock { state in
-      state.plan.note(received, left: left, at: now) && state.plan.count > 1 ? state.cut : nil
+      // Where there are fewer now, requests that end are followed by none.
+      _ = state.plan.setYielding(isYielding)
+      return state.plan.note(received, left: left, at: now) && state.plan.count > 1 ? state.cut : nil
     }
     cut?()
   }

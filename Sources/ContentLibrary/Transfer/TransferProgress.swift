@@ -12,6 +12,7 @@ package final class TransferProgress: Sendable {
   package let pace: TransferPace?
   /// The turn of what is written.
   private let turn = Mutex(ThreadPriority.ofProcess)
+  private let yields = Atomic(false)
 
   /// The counts go on from those of the job's record; `reused` is nil where the library was not looked at
   /// yet.
@@ -34,6 +35,12 @@ package final class TransferProgress: Sendable {
       return turn != priority
     }
   }
+
+  /// Whether the machine has other work, for which the transfer stands back: it goes over half of its connections.
+  package var isYielding: Bool { yields.load(ordering: .relaxed) }
+
+  /// From now on.
+  package func setYielding(_ isYielding: Bool) { yields.store(isYielding, ordering: .relaxed) }
 
   /// Received over the network; a byte that was received twice counts twice.
   package var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }

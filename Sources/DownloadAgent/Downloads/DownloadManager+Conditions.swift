@@ -35,7 +35,7 @@ extension DownloadManager {
   }
 
   /// A job's writing stands back for other programs where it is in the background, and on a busy machine where nothing of it is wanted
-  /// now. What is wanted now stands back for none.
+  /// now: there it also goes over half of its connections. What is wanted now stands back for none.
   func setPriority(of candidate: Scheduler.Candidate, _ identifier: ContentJobIdentifier) {
     let isBusy = environment.policy.holds(in: environment.machine)[.busy] != nil
     let priority: ThreadPriority =
@@ -44,6 +44,7 @@ extension DownloadManager {
       case .normal: isBusy ? .background : .ofProcess
       case .background: .background
       }
+    jobs[identifier]?.context.progress.setYielding(isBusy && candidate.urgency != .now)
     guard jobs[identifier]?.context.progress.setPriority(priority) == true,
       let session = jobSteps.sessions.session(of: identifier)
     else { return }

@@ -68,6 +68,28 @@ import Testing
     #expect(try harness.placed(package))
   }
 
+  @Test("on a busy machine what goes on stands back with its connections, unless a person wants it now")
+  func busy() async throws {
+    let package = try FixturePackage.file(length: 3 << 20)
+    let server = FakeServer([package])
+    server.change { $0.contentFaults = [.stall(after: 1_500_000)] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url, sources: [.networkManager], configure: Self.all) { agent in
+        func isYielding() async -> Bool? {
+          await agent.downloads.jobs.entries.values.first?.context.progress.isYielding
+        }
+        try server.queuePurchase()
+        let active = try await agent.firstDownload { $0.bytesReceived >= ByteCount(1_500_000) }
+        #expect(await isYielding() == false)
+        await Self.tell(agent) { $0.isBusy = true }
+        while await isYielding() != true { await Task.yield() }
+        _ = try await harness.ask("PATCH", "/v1/downloads/\(active.id)", #"{"urgency":"now"}"#)
+        while await isYielding() != false { await Task.yield() }
+      }
+    }
+  }
+
   @Test("what a person wants now, or has pass the condition, goes over a metered way") func persons()
     async throws
   {
