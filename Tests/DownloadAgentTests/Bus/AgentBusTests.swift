@@ -322,6 +322,50 @@ struct AgentBusTests {
     await daemon.stop()
   }
 
+  @Test(
+    "a watcher that reads nothing costs the one beside it no signal, and is forgotten with its end",
+    .enabled(if: PrivateBus.hasMockServices, "this machine has no python3-dbus"))
+  func sloth() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer()
+    try await withBus { daemon in
+      try await server.open { url in
+        try await harness.run(server: url, bus: daemon) { agent in
+          let bus = try #require(agent.bus)
+          let client = try await client(on: daemon)
+          // Without a loop of its own it reads for its call alone.
+          let program = """
+            import dbus, signal
+            bus = dbus.SystemBus()
+            bus.call_blocking("com.pullbox.Agent1", "/com/pullbox/Agent1", "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", "", ())
+            signal.pause()
+            """
+          let sloth = try #require(try daemon.launch("python3", ["-c", program]))
+          while await bus.followed.count != 1 { await Task.yield() }
+          var news = client.subscribe(BusMatch(sender: BusContract.name, .signals())).makeAsyncIterator()
+          guard case .appeared? = await news.next() else { return #expect(Bool(false)) }
+          _ = try await objects(client)
+          var download = try BusContractTests.download()
+          var length = 0
+          while length < 2 << 20 {
+            let cause = String(repeating: "x", count: 4000) + "\(length)"
+            download.cause = cause
+            agent.hub.publish(.download(download))
+            guard case .signal(let signal)? = await news.next() else { return #expect(Bool(false)) }
+            if signal.member == "PropertiesChanged" {
+              #expect(signal.arguments[1].members?["Cause"]?.text == cause)
+            }
+            length += signal.length
+          }
+          while await bus.followed.count != 2 { await Task.yield() }
+          await sloth.process.killAndWait()
+          while await bus.followed.count != 1 { await Task.yield() }
+          client.close()
+        }
+      }
+    }
+  }
+
   @Test("where the policy of the bus does not let the agent ask a watcher, the log says so")
   func strictPolicy() async throws {
     let harness = try AgentHarness()
