@@ -9,15 +9,13 @@ import threading
 import zipfile
 import zlib
 
+from console_visitor import Failure
+
 # More than the script sends at once, three times.
 PICTURE_WIDTH, PICTURE_HEIGHT = 1500, 2600
 CUT_AFTER = 6_000_000
 OBSERVE = """() => new MutationObserver(changes => { for (const change of changes) tell(change.target.textContent); })
   .observe(document.querySelector("form [role=status]"), { childList: true, characterData: true, subtree: true })"""
-
-
-class Failure(Exception):
-    pass
 
 
 def large_book(path):
