@@ -1,8 +1,9 @@
 """Asks what is for sale, at which price, and what of it is owned, by every form that tells it, and tabulates what differs.
 
 The shop of random products is the same for the same seed, and so are the questions. Each names a territory, a language and a part of the
-catalog; the answers of `/v1/products`, of the agent's shop (`pullbox shop`) and of OPDS 1.2 and 2.0 have to be the same, and what a
-reader's key owns what its customer bought and got no money back for.
+catalog; the answers of `/v1/products` and of OPDS 1.2 and 2.0 have to be the same, and what a reader's key owns what its customer bought
+and got no money back for. The agent's shop (`pullbox shop`) names no territory but its account's: in each language the whole of it has to be
+what `/v1/products` has there, and owned the same.
 """
 
 import json
@@ -120,6 +121,31 @@ class Asker:
         """The product that an acquisition link leads to."""
         parts = urllib.parse.urlsplit(address).path.split("/")
         return parts[2] if parts[1] == "shop" else parts[3]
+
+
+def device_shop(run, language):
+    """What the agent's shop shows, its publications' shelves and what belongs to none: title, price and whether it is owned, by identifier.
+    `run` runs the command line, in the language of a variable."""
+    def lines(*words):
+        return [json.loads(line) for line in run("shop", *words, "--limit", "1000", "--json", LC_ALL=f"{language.replace('-', '_')}.UTF-8").splitlines()]
+
+    rows = lines()
+    entries = [row for row in rows if "listing" in row]
+    for publication in [row["id"] for row in rows if "listing" not in row]:
+        entries += [row for row in lines(publication) if "listing" in row]
+    return {row["listing"]["id"]: (row["listing"]["title"], Asker.price(row["listing"].get("price")), row["owned"]) for row in entries}
+
+
+def device_differences(asker, run, owned, territory):
+    """A row for each product that a device's shop shows otherwise than `/v1/products`; and how many were compared."""
+    rows, count = [], 0
+    for language in LANGUAGES:
+        expected = {product: (*shown, product in owned) for product, shown in asker.shop(territory, language).items()}
+        found = {product: shown for product, shown in device_shop(run, language).items() if product in asker.products}
+        count += len(expected)
+        rows += [f"pullbox shop in {language}: {product} is {found.get(product)}, and {expected.get(product)}"
+                 for product in sorted(set(found) | set(expected)) if found.get(product) != expected.get(product)]
+    return rows, count
 
 
 def places(products, chooser):
