@@ -71,11 +71,12 @@ def arrange(arguments, product):
     operator.change(f"products/{SERIES}.1", {
         "localizations": text, "publication": SERIES, "publicationDate": "2026-01-01T00:00:00Z",
         "prices": {"USA": {"amount": "2.99", "currency": "USD"}}}, "PUT")
+    operator.change(f"products/{SERIES}.2", {"localizations": text, "publication": f"{SERIES}.new"}, "PUT")
     restart(arguments, PULLBOX_SECOND_OPERATOR="true")
     approval = ask_for_withdrawal(arguments, product, "1.0")
     reader = make_reader(arguments)
     return (
-        f"publications/{SERIES}", f"publications/{SERIES}/edit", "publications/com.example.check.none/edit", "import", "approvals",
+        f"publications/{SERIES}", f"publications/{SERIES}/edit", f"publications/{SERIES}.new", f"publications/{SERIES}.new/edit", "import", "approvals",
         "approvals?state=waiting", f"approvals/{approval}", f"customers/reader?name={reader}")
 
 
@@ -210,3 +211,67 @@ class Refusals:
         visitor.open(f"approvals/{number}")
         self.ada.change(f"approvals/{number}/decline", {"reason": "a mistake"})
         return visitor.send(f"form[action='/console/approvals/{number}/approve']")
+
+
+def places_of_forms(arguments, product):
+    """Pages with forms, each with what makes its forms possible again, which may lead to another page than its own."""
+    operator, ada = Interface(arguments.server, arguments.key), Interface(arguments.server, ADA)
+    hostile = f"{product}.hostile"
+    text = {"en-US": {"title": "Hostile", "description": "Forms of it"}}
+    operator.change(f"products/{hostile}", {"localizations": text, "publication": f"{hostile}.series"}, "PUT")
+    operator.change(f"publications/{hostile}.series", {"localizations": text}, "PUT")
+    book = arguments.work / "hostile.cbz"
+    with zipfile.ZipFile(book, "w") as archive:
+        archive.write(ROOT / "content/kestrel-station-1/page-001.png", "0.png")
+    grants = operator.get(f"grants?product={product}.1")["items"]
+    grant, transaction = grants[-1]["grant"], grants[-1]["transaction"]
+    steps = f"products/{hostile}/versions"
+
+    def version(state):
+        """A version that is in that state: the one that is left from before, or a new one."""
+        def bring_back():
+            found = [row["version"] for row in operator.get(f"{steps}?limit=200")["items"] if row["state"] == state
+                     and (state != "submitted" or row["submittedBy"] == "ada")]
+            if not found:
+                number = f"1.{len(operator.get(f'{steps}?limit=200')['items'])}"
+                operator.upload(hostile, number, book.read_bytes())
+                ways = {"draft": (), "submitted": ("submit",), "approved": ("submit", "approve"), "released": ("submit", "approve", "release")}
+                for step in ways[state]:
+                    # Who submits cannot approve.
+                    (ada if step == "submit" else operator).change(f"{steps}/{number}/{step}", {"percentage": 10} if step == "release" else {})
+                found = [number]
+            return f"products/{hostile}/{found[0]}"
+        return bring_back
+
+    def standing():
+        if operator.get(f"grants/{grant}")["state"] == "revoked":
+            operator.change(f"grants/{grant}/reinstate")
+
+    def revoked():
+        if operator.get(f"grants/{grant}")["state"] != "revoked":
+            operator.change(f"grants/{grant}/revoke")
+
+    def request():
+        waiting = [row["id"] for row in operator.get("approvals?state=waiting")["items"] if row["subject"].startswith(f"{hostile} ")]
+        page = version("released")()
+        return f"approvals/{waiting[0] if waiting else ask_for_withdrawal(arguments, hostile, page.rsplit('/', 1)[1])}"
+
+    reader = []
+
+    def key():
+        found = operator.get(f"customers?transaction={transaction}")["customers"]
+        if not reader or reader[-1] not in [row["name"] for customer in found for row in customer["readers"]]:
+            reader.append(make_reader(arguments))
+        return f"customers/reader?name={reader[-1]}"
+
+    def nothing():
+        return None
+
+    return [
+        ("import", nothing), ("upload", nothing), (f"products/{hostile}", nothing), (f"products/{hostile}/edit", nothing),
+        (f"publications/{hostile}.series/edit", nothing), ("a draft", version("draft")), ("a version that waits", version("submitted")),
+        ("an approved version", version("approved")), ("a released version", version("released")),
+        ("a release", lambda: f"{version('released')()}/release"), ("a request", request), ("a reader's key", key), ("stores", nothing),
+        ("house", nothing), (f"deliveries/{grant}/revoke", standing), (f"customers/revoke?transaction={transaction}", standing),
+        (f"deliveries/{grant}/reinstate", revoked),
+    ]
