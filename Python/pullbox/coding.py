@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
 import re
 import types
 import typing
+from collections.abc import Iterator
 from datetime import datetime
 from enum import Enum
 from typing import Any, TypeVar, cast
@@ -19,6 +21,10 @@ Value = TypeVar("Value")
 
 class MalformedDocument(ValueError):
     """A document that is not of its type; the text names the member."""
+
+
+class UnknownWord(MalformedDocument):
+    """A word that is none of its list, and may be one of a later agent."""
 
 
 def wire_name(name: str) -> str:
@@ -36,7 +42,12 @@ def _members(kind: Any) -> tuple[tuple[str, str, Any, bool], ...]:
 
 
 def decode(kind: type[Value], value: object, place: str = "") -> Value:
-    """The value of this type. Members that the type does not have are ignored."""
+    """The value of this type. Members that the type does not have are ignored.
+
+    A word that only a later agent has does not make a document unreadable. In its place stands the one that its list names for that
+    (``_missing_``). Without one the member is None; where it has to be there, the object around it is left out of its list, or is None in turn.
+    Raises ``MalformedDocument``, and ``UnknownWord`` where nothing is left.
+    """
     return cast(Value, _decode(kind, value, place))
 
 
@@ -44,12 +55,14 @@ def _decode(kind: Any, value: object, place: str) -> object:
     origin = typing.get_origin(kind)
     if origin in (types.UnionType, typing.Union):
         (kind,) = (option for option in typing.get_args(kind) if option is not type(None))
-        return None if value is None else _decode(kind, value, place)
+        try:
+            return None if value is None else _decode(kind, value, place)
+        except UnknownWord:
+            return None
     if origin is tuple:
         if not isinstance(value, list):
             raise _wrong(place, "a list", value)
-        element = typing.get_args(kind)[0]
-        return tuple(_decode(element, part, f"{place}[{index}]") for index, part in enumerate(value))
+        return tuple(_known(typing.get_args(kind)[0], value, place))
     if origin is dict:
         if not isinstance(value, dict):
             raise _wrong(place, "an object", value)
@@ -58,6 +71,13 @@ def _decode(kind: Any, value: object, place: str) -> object:
     if dataclasses.is_dataclass(kind):
         return _decode_object(kind, value, place)
     return _decode_scalar(kind, value, place)
+
+
+def _known(kind: Any, values: list[object], place: str) -> Iterator[object]:
+    """The elements, without those that cannot be there without a word of a later agent."""
+    for index, value in enumerate(values):
+        with contextlib.suppress(UnknownWord):
+            yield _decode(kind, value, f"{place}[{index}]")
 
 
 def _decode_object(kind: Any, value: object, place: str) -> object:
@@ -94,7 +114,7 @@ def _decode_scalar(kind: Any, value: object, place: str) -> object:
         try:
             return kind(value)
         except ValueError:
-            raise _wrong(place, f"one of {', '.join(word.value for word in kind)}", value) from None
+            raise UnknownWord(str(_wrong(place, f"one of {', '.join(word.value for word in kind)}", value))) from None
     raise _wrong(place, {bool: "true or false", str: "a text", int: "a whole number", float: "a number"}.get(kind, "a date"), value)
 
 
@@ -109,6 +129,16 @@ def read(kind: type[Value], body: bytes, status: int | None = None) -> Value:
         return decode(kind, json.loads(body, parse_constant=_refuse_constant))
     except (ValueError, RecursionError) as error:
         raise UnexpectedResponse(str(error) or type(error).__name__, status=status) from None
+
+
+def read_known(kind: type[Value], body: bytes) -> Value | None:
+    """The same; None for a document that cannot be there without a word of a later agent."""
+    try:
+        return decode(kind, json.loads(body, parse_constant=_refuse_constant))
+    except UnknownWord:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise UnexpectedResponse(str(error) or type(error).__name__) from None
 
 
 def _refuse_constant(word: str) -> object:

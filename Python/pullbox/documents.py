@@ -1,6 +1,6 @@
 """The documents of the agent's interface, as docs/agent.openapi.yaml of Pullbox has them, in the names of Python.
 
-A member that is None was absent. Members of later agents are ignored.
+A member that is None was absent. Members and words of later agents are passed over: docs/agent.md of Pullbox says what stands in their place.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ class DownloadState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    @classmethod
+    def _missing_(cls, value: object) -> DownloadState:
+        """A word of a later agent: it is not over."""
+        return cls.WAITING
+
     @property
     def is_final(self) -> bool:
         """Whether nothing more happens to it by itself."""
@@ -35,6 +40,11 @@ class SectionPolicy(StrEnum):
     REQUIRED = "required"
     PREFETCH = "prefetch"
     ON_DEMAND = "on-demand"
+
+    @classmethod
+    def _missing_(cls, value: object) -> SectionPolicy:
+        """A word of a later agent: nothing says that it comes by itself."""
+        return cls.ON_DEMAND
 
 
 class DownloadUrgency(StrEnum):
@@ -52,12 +62,22 @@ class LibraryState(StrEnum):
     OFFLINE = "offline"
     DAMAGED = "damaged"
 
+    @classmethod
+    def _missing_(cls, value: object) -> LibraryState:
+        """A word of a later agent: nothing says that the files can be used."""
+        return cls.OFFLINE
+
 
 class OwnershipVerification(StrEnum):
     """Whether an answer rests on the license of the device."""
 
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
+
+    @classmethod
+    def _missing_(cls, value: object) -> OwnershipVerification:
+        """A word of a later agent: nothing says that a license does."""
+        return cls.UNVERIFIED
 
 
 class UnverifiedReason(StrEnum):
@@ -84,6 +104,11 @@ class LibraryChange(StrEnum):
     REMOVED = "removed"
     CHANGED = "changed"
 
+    @classmethod
+    def _missing_(cls, value: object) -> LibraryChange:
+        """A word of a later agent: the item is told in any case."""
+        return cls.CHANGED
+
 
 class FaultKind(StrEnum):
     """How a file differs from its manifest."""
@@ -91,6 +116,11 @@ class FaultKind(StrEnum):
     MISSING = "missing"
     DAMAGED = "damaged"
     FOREIGN = "foreign"
+
+    @classmethod
+    def _missing_(cls, value: object) -> FaultKind:
+        """A word of a later agent: the file is not as its manifest says."""
+        return cls.DAMAGED
 
 
 class SubscriptionState(StrEnum):
@@ -100,6 +130,11 @@ class SubscriptionState(StrEnum):
     BILLING_RETRY = "billing-retry"
     PAUSED = "paused"
     EXPIRED = "expired"
+
+    @classmethod
+    def _missing_(cls, value: object) -> SubscriptionState:
+        """A word of a later agent: it is not over, and its dates say until when it serves."""
+        return cls.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)

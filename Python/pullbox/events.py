@@ -177,9 +177,9 @@ class AgentEvents:
     def _take(self, part: bytes) -> None:
         try:
             for event in self._parser.read(part):
-                # Names that only a later agent has are passed over.
-                if event.name in _TYPES:
-                    self._events.append((AgentEvent(event.name, coding.read(_TYPES[event.name], event.data)), event.identifier))
+                # What only a later agent has is passed over.
+                if event.name in _TYPES and (value := coding.read_known(_TYPES[event.name], event.data)) is not None:
+                    self._events.append((AgentEvent(event.name, value), event.identifier))
         except UnexpectedResponse:
             self.close()
             raise

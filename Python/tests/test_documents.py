@@ -7,7 +7,9 @@ import json
 import pathlib
 import sys
 import unittest
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 
 import pullbox
 from pullbox import client, coding
@@ -99,6 +101,21 @@ class SampleTests(unittest.TestCase):
                         coding.decode(types[name], rest)
 
 
+class _Mood(StrEnum):
+    GOOD = "good"
+
+
+@dataclass(frozen=True)
+class _Person:
+    mood: _Mood
+
+
+@dataclass(frozen=True)
+class _Moods:
+    moods: tuple[_Mood, ...]
+    first: _Person | None = None
+
+
 class CodingTests(unittest.TestCase):
     ITEM = {
         "product": "a", "version": "1.10", "path": "/library/a/1.10", "digest": "0" * 64, "length": 9007199254740993,
@@ -109,10 +126,25 @@ class CodingTests(unittest.TestCase):
         self.assertEqual(item.length, 9007199254740993)
         self.assertEqual(item.placed_at, datetime(2026, 11, 21, 8, 30, 0, 120000, tzinfo=UTC))
 
+    def test_words_of_tomorrow_are_passed_over(self) -> None:
+        self.assertEqual(coding.decode(pullbox.LibraryItem, {**self.ITEM, "state": "lost"}).state, pullbox.LibraryState.OFFLINE)
+        download = {
+            "bytesReceived": 0, "bytesVerified": 0, "id": "5b0c", "product": "a", "progress": 0, "reason": "dreaming", "speed": 0,
+            "state": "asleep", "timeRemaining": None, "transaction": "2000000000000001", "urgency": "someday"}
+        status = coding.decode(pullbox.DownloadStatus, download)
+        self.assertEqual((status.state, status.reason, status.urgency), (pullbox.DownloadState.WAITING, "dreaming", None))
+        change = coding.decode(pullbox.LibraryEvent, {"change": "rebound", "item": self.ITEM})
+        self.assertEqual(change.change, pullbox.LibraryChange.CHANGED)
+        # Where no word can stand in its place, the element is left out; what is all of the document cannot be.
+        self.assertEqual(coding.decode(_Moods, {"moods": ["good", "wistful"], "first": {"mood": "wistful"}}), _Moods((_Mood.GOOD,), None))
+        self.assertIsNone(coding.read_known(_Person, b'{"mood": "wistful"}'))
+        with self.assertRaises(pullbox.UnexpectedResponse):
+            coding.read(_Person, b'{"mood": "wistful"}')
+
     def test_a_value_of_another_kind_is_named(self) -> None:
         for member, value in (
                 ("length", "1"), ("length", 1.5), ("length", True), ("path", 7), ("placedAt", "yesterday"),
-                ("placedAt", "2026-11-21T08:30:00"), ("state", "lost"), ("pinned", 1), ("product", None)):
+                ("placedAt", "2026-11-21T08:30:00"), ("state", 7), ("pinned", 1), ("product", None)):
             with self.subTest(f"{member}: {value}"), self.assertRaises(coding.MalformedDocument) as caught:
                 coding.decode(pullbox.LibraryItem, {**self.ITEM, member: value})
             self.assertTrue(str(caught.exception).startswith(f"{member}: "), caught.exception)
