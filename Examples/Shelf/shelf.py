@@ -58,7 +58,8 @@ class State:
             return False
         if isinstance(update, pullbox.Snapshot):
             self.downloads, self.message = {}, ""
-        for download in update.downloads:
+        # A section is a part of content that is here: it is neither the content nor a correction of it.
+        for download in (download for download in update.downloads if download.section is None):
             if download.state in (pullbox.DownloadState.FINISHED, pullbox.DownloadState.CANCELLED):
                 self.downloads.pop(download.product, None)
             else:

@@ -1,8 +1,6 @@
 /* A reader's program in C: shows the shop of this device's agent, buys an issue with --yes, follows it and prints where it lies.
- *
  *     cc -std=c17 -o reader reader.c $(pkg-config --cflags --libs libcurl)
  *     ./reader /run/pullbox/agent.sock [PRODUCT [--yes]]
- *
  * docs/agent.openapi.yaml has what is asked and answered here. The agent writes JSON without white space. */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -14,7 +12,7 @@ struct text { char *bytes; size_t length; };
 struct purchase { const char *body; char id[shortest], event[shortest]; struct text line; enum { runs, finished, failed } step; };
 static const char *socket_path;
 
-static void end(const char *message) { fprintf(stderr, "reader: %s\n", message); exit(1); }
+static _Noreturn void end(const char *message) { fprintf(stderr, "reader: %s\n", message); exit(1); }
 
 /* The place behind the JSON value that begins at `at`. */
 static const char *skip(const char *at) {
@@ -22,8 +20,7 @@ static const char *skip(const char *at) {
   do {
     if (*at == '"') for (at++; *at && *at != '"'; at++) if (*at == '\\' && at[1]) at++;
     if (!*at) return at;
-    depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
-    at++;
+    depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']'), at++;
   } while (depth > 0 || (*at && !strchr(",:}]", *at)));
   return at;
 }
@@ -34,8 +31,7 @@ static const char *member(const char *object, const char *name) {
     const char *behind = skip(at);
     if (*behind != ':') return NULL;
     if ((size_t)(behind - at) == strlen(name) + 2 && !strncmp(at + 1, name, strlen(name))) return behind + 1;
-    at = skip(behind + 1);
-    if (*at == ',') at++;
+    at = skip(behind + 1), at += *at == ',';
   }
   return NULL;
 }
@@ -48,10 +44,8 @@ static const char *next(const char *at) { return *(at = skip(at)) == ',' ? at + 
 static const char *copy(const char *value, char out[shortest]) {
   bool is_text = value && *value == '"';
   size_t length = 0;
-  for (const char *at = value ? value + is_text : ""; length < shortest - 1 && *at && !strchr(is_text ? "\"" : ",}]", *at); at++) {
-    if (is_text && *at == '\\' && at[1]) at++;
-    out[length++] = *at;
-  }
+  for (const char *at = value ? value + is_text : ""; length < shortest - 1 && *at && !strchr(is_text ? "\"" : ",}]", *at); at++)
+    out[length++] = is_text && *at == '\\' && at[1] ? *++at : *at;
   out[length] = 0;
   return out;
 }
@@ -63,8 +57,7 @@ static size_t append(char *bytes, size_t one, size_t count, void *into) {
   char *larger = text->length + one * count < longest ? realloc(text->bytes, text->length + one * count + 1) : NULL;
   if (!larger) return 0;
   memcpy(larger + text->length, bytes, one * count);
-  text->bytes = larger;
-  larger[text->length += one * count] = 0;
+  text->bytes = larger, larger[text->length += one * count] = 0;
   return count;
 }
 
@@ -74,16 +67,13 @@ static CURLcode perform(const char *path, const char *body, curl_write_callback 
   struct curl_slist *fields = curl_slist_append(NULL, "Content-Type: application/json");
   CURL *handle = curl_easy_init();
   if (!handle || !fields || snprintf(url, sizeof url, "http://agent%s", path) >= (int)sizeof url) end("no memory");
-  curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, socket_path);
-  curl_easy_setopt(handle, CURLOPT_URL, url);
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, into);
+  curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, socket_path), curl_easy_setopt(handle, CURLOPT_URL, url);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take), curl_easy_setopt(handle, CURLOPT_WRITEDATA, into);
   curl_easy_setopt(handle, CURLOPT_FAILONERROR, status ? 0L : 1L);
   if (body) curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body), curl_easy_setopt(handle, CURLOPT_HTTPHEADER, fields);
   CURLcode code = curl_easy_perform(handle);
   if (status) curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, status);
-  curl_slist_free_all(fields);
-  curl_easy_cleanup(handle);
+  curl_slist_free_all(fields), curl_easy_cleanup(handle);
   return code;
 }
 
@@ -97,7 +87,6 @@ static char *ask(const char *path, const char *body) {
   if (status < 400 && answer.bytes) return answer.bytes;
   snprintf(message, sizeof message, "%s: %s", copy(member(answer.bytes, "title"), title), copy(member(answer.bytes, "detail"), detail));
   end(message);
-  return NULL;
 }
 
 /* Prints what is for sale of a publication, or what belongs to none. */
@@ -118,7 +107,7 @@ static bool take_line(struct purchase *purchase, const char *line) {
   free(bought);
   if (!strncmp(line, "event: ", 7)) snprintf(purchase->event, shortest, "%s", line + 7);
   const char *data = strncmp(line, "data: ", 6) ? NULL : line + 6, *step = member(data, "step");
-  if (!strcmp(purchase->event, "download") && is(member(data, "transaction"), purchase->id))
+  if (!strcmp(purchase->event, "download") && is(member(data, "transaction"), purchase->id) && !member(data, "section"))
     printf("%3.0f %%  %s\n", 100 * strtod(copy(member(data, "progress"), progress), NULL), copy(member(data, "reason"), reason));
   if (!strcmp(purchase->event, "transaction") && is(member(data, "id"), purchase->id))
     purchase->step = is(step, "finished") ? finished : is(step, "failed") ? failed : runs;
@@ -130,9 +119,8 @@ static size_t take_stream(char *bytes, size_t one, size_t count, void *into) {
   for (char *at = bytes, *behind = bytes + one * count, *feed; at < behind; at = feed + 1) {
     feed = memchr(at, '\n', (size_t)(behind - at));
     size_t length = (size_t)((feed ? feed : behind) - at);
-    if (append(at, 1, length, &purchase->line) != length) return 0;
+    if (append(at, 1, length, &purchase->line) != length || (feed && !take_line(purchase, purchase->line.bytes))) return 0;
     if (!feed) break;
-    if (!take_line(purchase, purchase->line.bytes)) return 0;
     purchase->line.length = 0;
   }
   return count;
@@ -170,10 +158,8 @@ int main(int count, char **arguments) {
     snprintf(path, sizeof path, "/v1/publications/%s", copy(member(at, "id"), id));
     show(path);
   }
-  show("/v1/singles");
-  free(page);
+  show("/v1/singles"), free(page);
   if (count == 3) printf("To buy %s, give --yes.\n", arguments[2]);
   if (count == 4) buy(arguments[2]);
   curl_global_cleanup();
-  return 0;
 }

@@ -9,11 +9,14 @@ import io
 import json
 import os
 import pathlib
+import runpy
 import subprocess
+import sys
 import tempfile
 import time
 import typing
 import unittest
+import unittest.mock
 import urllib.request
 
 import pullbox
@@ -36,6 +39,20 @@ async def buy(agent: pullbox.AgentClient, name: str) -> tuple[str, str]:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         path = await namespace["buy"](agent, name)
     return path, printed.getvalue()
+
+
+class ShelfTests(unittest.TestCase):
+    """The state of Examples/Shelf, which has no widgets: GTK need not be here."""
+
+    def test_a_section_that_comes_is_not_the_content(self) -> None:
+        toolkit = unittest.mock.MagicMock(Gtk=unittest.mock.MagicMock(Application=object))
+        with unittest.mock.patch.dict(sys.modules, {"gi": unittest.mock.MagicMock(), "gi.repository": toolkit}):
+            state = runpy.run_path(str(ROOT / "Examples" / "Shelf" / "shelf.py"))["State"]()
+        state.library = [pullbox.coding.decode(pullbox.LibraryItem, ITEM)]
+        for members in ({"section": "hires"}, {"section": "hires", "state": "failed"}):
+            status = pullbox.coding.decode(pullbox.DownloadStatus, {**DOWNLOAD, "product": ITEM["product"], **members})
+            state.apply(pullbox.AgentEvent("download", status))
+            self.assertEqual([row.verb for row in state.rows()], ["Open"])
 
 
 class ExampleTests(FakeAgentTestCase):
