@@ -34,4 +34,7 @@ public enum SectionPolicy: String, Hashable, Sendable, ListedWords {
   case prefetch
   /// When the section is asked for.
   case onDemand = "on-demand"
+
+  /// Nothing says that it comes by itself.
+  public static var fallback: SectionPolicy? { .onDemand }
 }

@@ -30,11 +30,26 @@ public enum APIJSON {
         return try decoder.decode(type, from: data)
       } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
         // Foundation says no JSON where it means a number that its type cannot hold. Read again, that has a place.
-        decoder.userInfo[UnknownMembers.key] = UnknownMembers.ignored
+        decoder.userInfo[PassedOver.key] = PassedOver.members
         return try decoder.decode(TracedMembers<Value>.self, from: data).value
       }
     }
     return try decoder.decode(TracedMembers<Value>.self, from: data).value
+  }
+
+  /// The value in the answer of a service, which may be of a later version: a word that is none of its list does not make it unreadable. In place of
+  /// the word stands the list's own ``ListedWords/fallback``. Without one the member is absent; where it has to be there, the object around
+  /// it is left out of its list, or is absent in turn. Throws `DecodingError` as ``decode(_:from:allowsJSON5:)`` does, also for a word without which nothing is
+  /// left. Requests, and what is kept on a disk, are read by that.
+  public static func decode<Value: Decodable>(answer type: Value.Type, from bytes: [UInt8]) throws -> Value {
+    do {
+      return try decode(type, from: bytes)
+    } catch let error as DecodingError where error.isOfUnknownWord {
+      // Rare: it is read again.
+      let decoder = JSONDecoder()
+      decoder.userInfo[PassedOver.key] = PassedOver.membersAndWords
+      return try decoder.decode(TracedMembers<Value>.self, from: Data(bytes)).value
+    }
   }
 
   /// A sentence for people about what a decoder refused, naming the member. `place` is where the decoded value stands in a larger

@@ -1,4 +1,6 @@
-/// A value read so that every refusal has the place of what is refused, and, unless they are ignored, members that the
+import Commerce
+
+/// A value read so that every refusal has the place of what is refused, and, unless they are passed over, members that the
 /// value's type or a type within it does not have are refused. A type's coding keys say what its members are; a
 /// dictionary's are all known.
 ///
@@ -10,7 +12,10 @@ struct TracedMembers<Value: Decodable>: Decodable {
     do {
       value = try Value(from: MemberTracingDecoder(base: decoder))
     } catch let error as DecodingError {
-      throw error
+      guard PassedOver(decoder) == .membersAndWords, error.isOfUnknownWord,
+        let known = try Self.withoutUnknownWords(from: decoder)
+      else { throw error }
+      value = known
     } catch {
       // Foundation's own error for a number that its type cannot hold, or that is none in JSON (`01`), which would reach
       // the caller without a place.
@@ -20,19 +25,63 @@ struct TracedMembers<Value: Decodable>: Decodable {
       )
     }
   }
+
+  /// The word that stands for an unknown one, or a list without the elements that have one; nil for a value that cannot be without it.
+  private static func withoutUnknownWords(from decoder: any Decoder) throws -> Value? {
+    if let words = Value.self as? any ListedWords.Type { return words.fallback as? Value }
+    guard let list = Value.self as? any PartlyReadable.Type else { return nil }
+    return try list.known(from: decoder) as? Value
+  }
 }
 
-/// Whether unknown members are ignored, in a decoder's `userInfo`.
-enum UnknownMembers {
-  case ignored
-  case refused
+/// The things of later versions that are passed over, in a decoder's `userInfo`; nothing is without it.
+enum PassedOver {
+  case members
+  case membersAndWords
 
   static let key: CodingUserInfoKey = {
-    guard let key = CodingUserInfoKey(rawValue: "unknownMembers") else {
+    guard let key = CodingUserInfoKey(rawValue: "passedOver") else {
       preconditionFailure("any text is a key")
     }
     return key
   }()
+
+  init?(_ decoder: any Decoder) {
+    guard let value = decoder.userInfo[Self.key] as? PassedOver else { return nil }
+    self = value
+  }
+}
+
+extension DecodingError {
+  /// Whether it refuses a word that may be one of a later version.
+  var isOfUnknownWord: Bool {
+    guard case .dataCorrupted(let context) = self else { return false }
+    return context.underlyingError is UnknownWord
+  }
+}
+
+/// A list that is read without the elements that have unknown words.
+private protocol PartlyReadable {
+  static func known(from decoder: any Decoder) throws -> Self
+}
+
+extension Array: PartlyReadable where Element: Decodable {
+  fileprivate static func known(from decoder: any Decoder) throws -> [Element] {
+    var (found, list) = ([Element](), try decoder.unkeyedContainer())
+    while !list.isAtEnd {
+      do {
+        found.append(try list.decode(TracedMembers<Element>.self).value)
+      } catch let error as DecodingError where error.isOfUnknownWord {
+        _ = try list.decode(PassedOverElement.self)
+      }
+    }
+    return found
+  }
+}
+
+/// Takes the place of an element of whatever kind.
+private struct PassedOverElement: Decodable {
+  init(from decoder: any Decoder) throws {}
 }
 
 private struct MemberTracingDecoder: Decoder {
@@ -42,7 +91,7 @@ private struct MemberTracingDecoder: Decoder {
   var userInfo: [CodingUserInfoKey: Any] { base.userInfo }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    if userInfo[UnknownMembers.key] as? UnknownMembers != .ignored {
+    if PassedOver(base) == nil {
       let members = try base.container(keyedBy: MemberName.self).allKeys
       let unknown = members.filter { Key(stringValue: $0.stringValue) == nil }
       if let first = unknown.min(by: { $0.stringValue < $1.stringValue }) {
@@ -51,7 +100,9 @@ private struct MemberTracingDecoder: Decoder {
         )
       }
     }
-    return KeyedDecodingContainer(MemberTracingContainer(base: try base.container(keyedBy: type)))
+    return KeyedDecodingContainer(
+      MemberTracingContainer(
+        base: try base.container(keyedBy: type), leavesOutWords: PassedOver(base) == .membersAndWords))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -66,6 +117,8 @@ private struct MemberTracingDecoder: Decoder {
 
 private struct MemberTracingContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let base: KeyedDecodingContainer<Key>
+  /// Whether a member that may be absent is taken for absent where it has an unknown word.
+  let leavesOutWords: Bool
 
   var codingPath: [any CodingKey] { base.codingPath }
   var allKeys: [Key] { base.allKeys }
@@ -76,6 +129,15 @@ private struct MemberTracingContainer<Key: CodingKey>: KeyedDecodingContainerPro
 
   func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
     try base.decode(TracedMembers<Value>.self, forKey: key).value
+  }
+
+  func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+    guard contains(key), try !decodeNil(forKey: key) else { return nil }
+    do {
+      return try decode(type, forKey: key)
+    } catch let error as DecodingError where leavesOutWords && error.isOfUnknownWord {
+      return nil
+    }
   }
 
   func nestedContainer<NestedKey: CodingKey>(

@@ -34,6 +34,8 @@ public struct APIClient: Sendable {
   public var maximumResponseLength: ByteCount = .mebibytes(32)
   /// Repeats calls that the service does not answer; nil, the default, makes every call once.
   public var unavailabilityRetry: UnavailabilityRetry?
+  /// Whether words that only a later service has are passed over (``APIJSON/decode(answer:from:)``); an answer with one is refused unless set.
+  public var passesOverUnknownWords = false
   /// Called after each request and its answer, on the task that makes the call; nil, the default, for no one.
   public var observer: (@Sendable (APIExchange) -> Void)?
 
@@ -85,7 +87,7 @@ public struct APIClient: Sendable {
         throw .unexpectedResponse(status: 0, detail: "the request cannot be written as JSON: \(error)")
       }
     }
-    return try Self.decode(
+    return try decode(
       try await exchange(method, address, query: query, bytes: bytes, headers: headers))
   }
 
@@ -93,7 +95,7 @@ public struct APIClient: Sendable {
   public func call<Value: Decodable & Sendable>(
     _ method: String, _ address: String, headers: [(String, String)], as type: Value.Type = Value.self
   ) async throws(APICallError) -> APIResponse<Value> {
-    try Self.decode(try await exchange(method, address, headers: headers))
+    try decode(try await exchange(method, address, headers: headers))
   }
 
   /// Sends `bytes` unchanged as `mediaType`, or no body for nil, and decodes the JSON that comes back.
@@ -101,18 +103,22 @@ public struct APIClient: Sendable {
     _ method: String, _ address: String, query: [(String, String)] = [], bytes: [UInt8]?, mediaType: String,
     as type: Value.Type = Value.self
   ) async throws(APICallError) -> APIResponse<Value> {
-    try Self.decode(
+    try decode(
       try await exchange(method, address, query: query, bytes: bytes, mediaType: mediaType))
   }
 
-  private static func decode<Value: Decodable & Sendable>(
+  private func decode<Value: Decodable & Sendable>(
     _ response: ClientResponse
   ) throws(APICallError) -> APIResponse<Value> {
     do {
-      return APIResponse(head: response.head, value: try APIJSON.decode(Value.self, from: response.body))
+      let value =
+        if passesOverUnknownWords { try APIJSON.decode(answer: Value.self, from: response.body) } else {
+          try APIJSON.decode(Value.self, from: response.body)
+        }
+      return APIResponse(head: response.head, value: value)
     } catch {
       throw .unexpectedResponse(
-        status: response.status, detail: APIJSON.explain(error), isPage: isPage(response.body))
+        status: response.status, detail: APIJSON.explain(error), isPage: Self.isPage(response.body))
     }
   }
 

@@ -41,6 +41,26 @@ struct APIJSONTests {
     )
   }
 
+  @Test(
+    "in an answer of a later service words have a fallback, are absent, or leave their element out; other faults are refused as before"
+  )
+  func answers() throws {
+    func answer<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
+      try APIJSON.decode(answer: type, from: Array(text.utf8))
+    }
+    #expect(try answer([DownloadStatus.State].self, #"["active","dreaming"]"#) == [.active, .waiting])
+    #expect(try answer([MachineConditionName].self, #"["dreaming","busy"]"#) == [.busy])
+    #expect(try answer(AgentRedeemRequest.self, #"{"ignore":["dreaming"],"later":1.5}"#).ignore == [])
+    let unknown = #expect(throws: DecodingError.self) {
+      try answer(IgnoredCondition.self, #"{"name":"dreaming"}"#)
+    }
+    #expect(unknown.map { APIJSON.explain($0) }?.hasPrefix("name: 'dreaming' is none of metered") == true)
+    for text in [#"["dreaming",7]"#, #"["dreaming",null]"#, #"["dreaming""#] {
+      #expect(throws: DecodingError.self, "\(text)") { try answer([MachineConditionName].self, text) }
+    }
+    #expect(throws: DecodingError.self) { try answer(IgnoredCondition.self, #"{"by":"dreaming"}"#) }
+  }
+
   @Test("of several unknown members the first by the alphabet is named")
   func firstUnknown() {
     #expect(

@@ -81,4 +81,81 @@ struct OtherAgentTests {
     #expect(found.events.count == 2)
     #expect(try await read(Self.later) == found)
   }
+
+  /// Documents of an agent of tomorrow, which has one more word in each list, and what stands in its place.
+  private static let newWords: [(document: String, read: String)] = [
+    ("\"state\":\"dreaming\"", "\"state\":\"waiting\""),
+    ("\"urgency\":\"someday\"", ""),
+    ("\"condition\":{\"name\":\"thunderstorm\",\"source\":\"s\",\"since\":\"2026-11-21T08:30:00.000Z\"}", ""),
+    (
+      "\"ignored\":[{\"name\":\"thunderstorm\"},{\"name\":\"metered\"}]",
+      "\"ignored\":[{\"name\":\"metered\"}]"
+    ),
+  ]
+
+  @Test("a word of tomorrow makes no download unreadable", arguments: newWords)
+  func downloadWords(document: String, read expected: String) throws {
+    func status(_ member: String) throws -> DownloadStatus {
+      let others = Self.download.replacing("\"state\":\"waiting\",", with: "")
+      let state = member.hasPrefix("\"state\"") ? "" : "\"state\":\"waiting\","
+      let text = others.replacing(
+        "{", with: "{\(state)\(member)\(member.isEmpty ? "" : ",")", maxReplacements: 1)
+      return try APIJSON.decode(answer: DownloadStatus.self, from: Array(text.utf8))
+    }
+    #expect(try status(document) == (try status(expected)))
+    #expect(throws: DecodingError.self) {
+      try APIJSON.decode(
+        DownloadStatus.self, from: Array(Self.download.replacing("waiting", with: "dreaming").utf8))
+    }
+  }
+
+  /// Read by the calls that an application makes.
+  private static let tomorrow = [
+    "/v1/downloads": #"{"downloads":[\#(download.replacing("waiting", with: "dreaming"))]}"#,
+    "/v1/library": #"{"items":[\#(item.replacing("{", with: #"{"state":"rebound","#))]}"#,
+    "/v1/transactions": earliest["/v1/transactions"] ?? "",
+    "/v1/events":
+      "event: library\ndata: {\"change\":\"rebound\",\"item\":\(item)}\n\nevent: dream\ndata: {}\n\n"
+      + "event: download\ndata: \(download.replacing("waiting", with: "dreaming"))\n\n",
+    "/v1/library/com.example.a/ownership":
+      #"{"owned":true,"product":"com.example.a","reason":"solar-flare","verification":"half","content":"buried"}"#,
+    "/v1/conditions": #"""
+    {"conditions":[{"holds":0,"name":"thunderstorm","rule":"wait","state":"yes"},
+      {"holds":0,"name":"metered","rule":"ponder","state":"perhaps"}],
+     "sources":[{"name":"s","state":"whispers"}]}
+    """#,
+    "/v1/library/com.example.a/sections": #"""
+    {"product":"com.example.a","version":"1","sections":[{"tag":"hires","policy":"at-night","files":1,"length":1,"here":false}]}
+    """#,
+    "/v1/products": #"""
+    {"account":{"territory":"USA","environment":"Sandbox","canMakePayments":true},"invalidProductIdentifiers":[],
+     "products":[{"listing":{"id":"com.example.b","type":"hologram","title":"","description":""},"owned":false},
+       {"listing":{"id":"com.example.c","type":"consumable","title":"","description":""},"owned":false}]}
+    """#,
+  ]
+
+  @Test("no word of tomorrow ends a stream, and what cannot be told without one is left out of its list")
+  func words() async throws {
+    let found = try await read(Self.tomorrow)
+    #expect(found.downloads.map(\.state) == [.waiting])
+    #expect(found.library.map(\.state) == [.offline])
+    let events = found.events.map { String(decoding: $0, as: UTF8.self) }
+    #expect(events.count == 2 && events[0].contains(#""change":"changed""#), "\(events)")
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    let product = try #require(ProductIdentifier("com.example.a"))
+    try await withServer(Answers(texts: Self.tomorrow), at: .unix(path: path)) { _ in
+      let agent = try AgentClient(socketPath: path)
+      let ownership = try await agent.ownership(of: product)
+      #expect(ownership.owned && ownership.content == nil)
+      #expect(VerificationResult(ownership) == .unverified(ownership, .noLicense))
+      let conditions = try await agent.conditions()
+      #expect(conditions.conditions.map(\.name) == [.metered])
+      #expect(
+        conditions.conditions.map(\.state) == [.unknown] && conditions.conditions.map(\.rule) == [.wait])
+      #expect(conditions.sources.map(\.state) == [.absent])
+      #expect(try await agent.sections(of: product).sections.map(\.policy) == [.onDemand])
+      #expect(try await agent.products([]).products.map(\.listing.id.description) == ["com.example.c"])
+    }
+  }
 }

@@ -30,6 +30,9 @@ public enum MachineConditionName: String, ListedWords, Sendable {
 public enum ConditionRule: String, ListedWords, Sendable {
   case wait
   case ignore
+
+  /// The rule of every condition unless it is changed.
+  public static var fallback: ConditionRule? { .wait }
 }
 
 /// `GET /v1/conditions` of the agent.
@@ -54,6 +57,9 @@ public struct MachineConditionStatus: Codable, Hashable, Sendable {
     case no
     /// No source tells; it holds nothing.
     case unknown
+
+    /// It holds nothing, as far as is known.
+    public static var fallback: State? { .unknown }
   }
 
   /// The condition.
@@ -99,6 +105,9 @@ public struct ConditionSourceStatus: Codable, Hashable, Sendable {
     case silent
     /// This machine does not have it, or it has not told yet.
     case absent
+
+    /// Nothing says that it tells.
+    public static var fallback: State? { .absent }
   }
 
   /// The name: `NetworkManager`, `rtnetlink`, …

@@ -12,6 +12,9 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     case failed
     case cancelled
 
+    /// It is not over, and ``DownloadStatus/reason`` says more.
+    public static var fallback: State? { .waiting }
+
     /// Nothing more will happen to it by itself.
     public var isFinal: Bool { self == .finished || self == .failed || self == .cancelled }
   }

@@ -1,3 +1,5 @@
+public import Commerce
+
 /// An event of `GET /v1/events`, whose name is the case and whose data is the value as JSON.
 public indirect enum AgentEvent: Sendable {
   // Indirect: the agent keeps thousands, in a table whose free rows would be as long as a status is.
@@ -35,15 +37,24 @@ public indirect enum AgentEvent: Sendable {
     }
   }
 
-  /// Nil for a name this version does not know.
+  /// Nil for a name that this version does not know, and for what cannot be told without a word that only a later agent has. Other words of that kind
+  /// are passed over, see ``APIJSON/decode(answer:from:)``. Throws `DecodingError`.
   public init?(name: String, data: [UInt8]) throws {
+    do {
+      try self.init(known: name, data: data)
+    } catch let error as DecodingError where error.isOfUnknownWord {
+      return nil
+    }
+  }
+
+  private init?(known name: String, data: [UInt8]) throws {
     switch name {
-    case "transaction": self = .transaction(try APIJSON.decode(AgentTransaction.self, from: data))
-    case "download": self = .download(try APIJSON.decode(DownloadStatus.self, from: data))
-    case "library": self = .library(try APIJSON.decode(LibraryEvent.self, from: data))
-    case "issue-ready": self = .issueReady(try APIJSON.decode(LibraryItem.self, from: data))
-    case "correction-ready": self = .correctionReady(try APIJSON.decode(LibraryItem.self, from: data))
-    case "owned": self = .owned(try APIJSON.decode(FeedEntry.self, from: data))
+    case "transaction": self = .transaction(try APIJSON.decode(answer: AgentTransaction.self, from: data))
+    case "download": self = .download(try APIJSON.decode(answer: DownloadStatus.self, from: data))
+    case "library": self = .library(try APIJSON.decode(answer: LibraryEvent.self, from: data))
+    case "issue-ready": self = .issueReady(try APIJSON.decode(answer: LibraryItem.self, from: data))
+    case "correction-ready": self = .correctionReady(try APIJSON.decode(answer: LibraryItem.self, from: data))
+    case "owned": self = .owned(try APIJSON.decode(answer: FeedEntry.self, from: data))
     default: return nil
     }
   }
@@ -52,11 +63,14 @@ public indirect enum AgentEvent: Sendable {
 /// Something came into the library or left it.
 public struct LibraryEvent: Codable, Hashable, Sendable {
   /// The change to the item.
-  public enum Change: String, Codable, Sendable {
+  public enum Change: String, ListedWords, Sendable {
     case placed
     case removed
     /// Its state, its pin or the time it was last opened changed.
     case changed
+
+    /// The item as it is now is told in any case.
+    public static var fallback: Change? { .changed }
   }
 
   /// Whether the item came, went or changed.

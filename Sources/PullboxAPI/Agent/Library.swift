@@ -12,6 +12,9 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     case offline
     /// Files are missing or differ from the manifest; a repair fetches them.
     case damaged
+
+    /// Nothing says that the files can be used.
+    public static var fallback: State? { .offline }
   }
 
   /// The product.
@@ -127,6 +130,9 @@ public struct LibraryVerification: Codable, Hashable, Sendable {
       case damaged
       /// The manifest does not list it. It is left alone, and does not make an item damaged.
       case foreign
+
+      /// The file is not as the manifest says.
+      public static var fallback: Kind? { .damaged }
     }
 
     /// Where it lies, below the item's path.

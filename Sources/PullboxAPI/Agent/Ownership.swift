@@ -10,6 +10,9 @@ public struct ProductOwnership: Codable, Hashable, Sendable {
     case verified
     /// The device has heard so, and no license says it now: ``ProductOwnership/reason`` says why.
     case unverified
+
+    /// Nothing says that a license does.
+    public static var fallback: Verification? { .unverified }
   }
 
   /// Why no license says so.

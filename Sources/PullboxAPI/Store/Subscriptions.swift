@@ -4,13 +4,16 @@ public import CoreTypes
 /// A subscription of an account, of which there is one for each publication.
 public struct StoreSubscription: Codable, Hashable, Sendable {
   /// Where a subscription stands.
-  public enum State: String, Codable, Sendable {
+  public enum State: String, ListedWords, Sendable {
     case active
     /// The payment failed, and is tried again. What was paid for serves on until ``StoreSubscription/gracePeriodExpiresDate``.
     case billingRetry = "billing-retry"
     /// Its customer pays for no period for a while. Only what was sold through the Google-like interface pauses.
     case paused
     case expired
+
+    /// It is not over; its dates say until when it serves.
+    public static var fallback: State? { .active }
   }
 
   /// Its first transaction, which all that follow name.

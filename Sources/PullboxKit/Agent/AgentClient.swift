@@ -50,6 +50,7 @@ public struct AgentClient: Sendable {
     self.socketPath = socketPath
     self.client = client
     api = APIClient(baseURL: "http://agent", client: client, unixSocketPath: socketPath)
+    api.passesOverUnknownWords = true
   }
 
   /// How the agent itself stands: its services as they answered last, its library's space, its counts. With `asks`, the

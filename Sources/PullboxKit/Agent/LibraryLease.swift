@@ -126,7 +126,7 @@ final class LeaseReceiver: TransferReceiver {
           continue
         }
         do {
-          state.result = .success(try APIJSON.decode(LibraryItem.self, from: state.line))
+          state.result = .success(try APIJSON.decode(answer: LibraryItem.self, from: state.line))
           return (.consumed, state.waiting.take())
         } catch {
           let detail = "a lease: \(APIJSON.explain(error))"
