@@ -110,6 +110,18 @@ struct TerminalTests {
   }
 
   @Test(
+    "an estimate in words has the same figures, and one of a unit is one",
+    arguments: [
+      (Duration.seconds(-1), "0 seconds"), (.seconds(1), "1 second"), (.seconds(59), "59 seconds"),
+      (.seconds(60), "about 1 minute"), (.seconds(200), "about 3 minutes"), (.seconds(3570), "about 1 hour"),
+      (.seconds(4800), "about 1 hour 20 minutes"), (.seconds(35_700), "about 10 hours"),
+      (.seconds(172_800), "about 2 days"),
+    ])
+  func estimateInWords(duration: Duration, text: String) {
+    #expect(DurationText.estimateInWords(duration) == text)
+  }
+
+  @Test(
     "an estimate has as many figures as it is worth",
     arguments: [
       (Duration.seconds(-1), "0 s"), (.seconds(59), "59 s"), (.seconds(60), "about 1 min"),

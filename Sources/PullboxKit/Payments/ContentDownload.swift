@@ -1,6 +1,9 @@
 public import Commerce
 public import CoreTypes
+public import Foundation
 public import PullboxAPI
+import ServiceRuntime
+
 
 /// The delivery of one product's content to this device.
 public struct ContentDownload: Hashable, Sendable, Identifiable {
@@ -89,6 +92,12 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
 }
 
 extension ContentDownload {
+  /// ``timeRemaining`` in words for people, in as many figures as it is worth: `12 seconds`, `about 3 minutes`. Nil while it is unknown.
+  public var timeRemainingText: String? { timeRemaining.map { DurationText.estimateInWords($0) } }
+
+  /// The placed file or folder as a URL; nil unless finished.
+  public var contentURL: URL? { contentPath.map { URL(filePath: $0) } }
+
   /// The content that it brings, to be read through the agent while it comes and after it is placed: see ``AgentClient/files(of:)``.
   public var content: ReadableContent { .download(id) }
 }

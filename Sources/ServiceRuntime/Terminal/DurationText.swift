@@ -23,14 +23,29 @@ public enum DurationText {
   /// An estimate in as many figures as it is worth: `12 s`, `about 3 min`, `about 1 h 20 min`, `about 14 h`, `about 3 d`.
   /// Minutes are whole up to an hour, then tens up to ten hours; whole hours go up to two days. A negative duration is `0 s`.
   public static func estimate(_ duration: Duration) -> String {
+    estimate(duration) { part in "\(part.number) \(part.unit)" }
+  }
+
+  /// The same in whole words: `12 seconds`, `about 3 minutes`, `about 1 hour 20 minutes`, `about 14 hours`, `about 3 days`.
+  public static func estimateInWords(_ duration: Duration) -> String {
+    let words = ["s": "second", "min": "minute", "h": "hour", "d": "day"]
+    return estimate(duration) { part in
+      "\(part.number) \(words[part.unit] ?? part.unit)\(part.number == 1 ? "" : "s")"
+    }
+  }
+
+  private static func estimate(_ duration: Duration, _ text: (Part) -> String) -> String {
     let seconds = max(0, duration.components.seconds)
     let minutes = (seconds + 30) / 60
-    if seconds < 60 { return "\(seconds) s" }
-    if minutes < 60 { return "about \(minutes) min" }
+    if seconds < 60 { return text((seconds, "s")) }
+    if minutes < 60 { return "about \(text((minutes, "min")))" }
     let tens = (minutes + 5) / 10
-    if tens < 60 { return "about \(text((tens / 6, "h"), (tens % 6 * 10, "min")))" }
+    if tens < 60 {
+      let rest = tens % 6 * 10
+      return "about \(text((tens / 6, "h")))" + (rest == 0 ? "" : " \(text((rest, "min")))")
+    }
     let hours = (minutes + 30) / 60
-    return hours < 48 ? "about \(hours) h" : "about \((hours + 12) / 24) d"
+    return "about " + (hours < 48 ? text((hours, "h")) : text(((hours + 12) / 24, "d")))
   }
 
   /// A number with its unit.
