@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Foundation
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
@@ -58,11 +59,11 @@ import Testing
     }
   }
 
-  private static func item(_ product: String) throws -> LibraryItem {
+  private static func item(_ product: String, _ state: LibraryItem.State = .present) throws -> LibraryItem {
     LibraryItem(
       product: try #require(ProductIdentifier(product)), version: try #require(ContentVersion("1.0")),
       path: "/library/\(product)", digest: SHA256Digest.of([]), length: ByteCount(1),
-      placedAt: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000), state: .present)
+      placedAt: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000), state: state)
   }
 
   /// A queue of an agent that does what the double says, for as long as `body` takes.
@@ -219,6 +220,51 @@ import Testing
       _ = try await queue.restoreCompletedTransactions()
     }
     #expect(await recorder.wait(for: 1) == ["restored [\"com.example.a\"]"])
+  }
+
+  @Test("an earlier version in the library does not end a restore whose download goes on")
+  func earlierVersion() async throws {
+    let double = AgentDouble()
+    let coming = try Sample.download()
+    let item = try Self.item(coming.product.description)
+    double.list(downloads: [coming])
+    double.answer(restored: [coming.product], library: [item])
+    double.script([
+      [
+        try AgentDouble.text(.library(LibraryEvent(change: .changed, item: item))),
+        try AgentDouble.text(.download(try Sample.download(.finished, "placed", verified: 10 << 20))),
+      ]
+    ])
+    let recorder = Recorder()
+    try await queue(double, observed: recorder) { queue in
+      _ = try await queue.restoreCompletedTransactions()
+    }
+    #expect(
+      await recorder.wait(for: 2) == [
+        "library changed \(coming.product)", "restored [\"\(coming.product)\"]",
+      ])
+  }
+
+  @Test("what the library cannot show now is not restored")
+  func offlineContent() async throws {
+    let double = AgentDouble()
+    let item = try Self.item("com.example.a", .offline)
+    double.answer(restored: [item.product], library: [item])
+    double.script([[try AgentDouble.text(.library(LibraryEvent(change: .changed, item: item)))]])
+    let recorder = Recorder()
+    try await queue(double, observed: recorder) { queue in
+      _ = try await queue.restoreCompletedTransactions()
+    }
+    #expect(await recorder.wait(for: 1) == ["library changed com.example.a"])
+  }
+
+  @Test("time remaining is told in words, and the placed content as a URL")
+  func words() throws {
+    let coming = ContentDownload(try Sample.download(timeRemaining: 185))
+    #expect(coming.timeRemainingText == "about 3 minutes" && coming.contentURL == nil)
+    let placed = ContentDownload(try Sample.download(.finished, "placed"))
+    #expect(placed.timeRemainingText == nil)
+    #expect(placed.contentURL?.path() == "/library/x" && placed.contentURL?.isFileURL == true)
   }
 
   @Test(

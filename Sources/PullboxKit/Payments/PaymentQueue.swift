@@ -230,12 +230,17 @@ public final class PaymentQueue: Sendable {
     reportRestores()
   }
 
-  /// Downloads that began and ended while the agent did not answer are told by no event.
+  /// Downloads that began and ended while the agent did not answer are told by no event. Those of restores that begin meanwhile are not
+  /// listed yet.
   private func lookForRestored() async throws {
-    guard state.withLock({ !$0.restores.isEmpty }) else { return }
-    let held = Set(try await agent.library().filter { $0.state != .damaged }.map(\.product))
+    let begun = state.withLock { $0.restores.filter(\.value.hasBegun).map(\.key) }
+    guard !begun.isEmpty else { return }
+    // Also of a product whose earlier version is here.
+    let coming = Set(try await agent.downloads(.live).filter { $0.section == nil }.map(\.product))
+    let library = try await agent.library()
+    let held = Set(library.filter { ($0.state ?? .present) == .present }.map(\.product)).subtracting(coming)
     state.withLock { state in
-      for number in state.restores.keys { state.restores[number]?.noteHeld(held) }
+      for number in begun { state.restores[number]?.noteHeld(held) }
     }
     reportRestores()
   }

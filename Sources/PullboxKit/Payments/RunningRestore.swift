@@ -8,6 +8,9 @@ struct RunningRestore: Sendable {
   private var restored: Set<ProductIdentifier> = []
   private var failed: [ProductIdentifier: ContentDownload] = [:]
 
+  /// Whether the agent has said which products it fetches.
+  var hasBegun: Bool { products != nil }
+
   /// The agent fetches these.
   mutating func begin(_ products: [ProductIdentifier]) { self.products = products }
 
@@ -23,7 +26,7 @@ struct RunningRestore: Sendable {
     }
   }
 
-  /// The library holds these.
+  /// The library holds these whole, and nothing of them is on its way.
   mutating func noteHeld(_ held: Set<ProductIdentifier>) {
     for product in products ?? [] where held.contains(product) {
       restored.insert(product)
