@@ -43,8 +43,9 @@ extension Transaction {
     }
   }
 
-  /// The products that the account owns now, each once. Without a network it is what this device knows: the content of its library that the
-  /// account owns by the license of this device, or by the server's last word (``Entitlement/asOf``). What was taken back is not among them.
+  /// The products that the account owns now, each once. Without a network it is what this device knows: what the account owns by the license
+  /// of this device, or by the server's last word (``Entitlement/asOf``), also what is not in the library, such as a subscription; and content of
+  /// the library of which nothing was told. What was taken back is not among them.
   public static var currentEntitlements: AnswerSequence<Entitlement> { currentEntitlements(from: nil) }
 
   /// The same of an agent of one's own choice; nil for ``AppStore/agent``.
@@ -61,9 +62,10 @@ extension Transaction {
         guard case .problem(let problem) = error, problem.status == 503 else { throw error }
         let library = try await agent.library()
         let said = try await ownership(by: agent)
-        let products = Set(library.map(\.product)).sorted { $0.description < $1.description }
-        return products.compactMap { library.current(of: $0) }.compactMap { item in
-          said[item.product].map { Entitlement(item, $0) } ?? Entitlement(item)
+        let products = Set(library.map(\.product)).union(said.keys)
+        return products.sorted { $0.description < $1.description }.compactMap { product in
+          let item = library.current(of: product)
+          return said[product].map { Entitlement($0, item) } ?? item.flatMap { Entitlement($0) }
         }
       }
     }
@@ -93,8 +95,8 @@ extension Transaction {
   public struct Entitlement: Hashable, Sendable, Identifiable {
     /// The product.
     public let product: ProductIdentifier
-    /// The content version that is owned or here.
-    public let version: ContentVersion
+    /// The content version that is owned or here; nil without a network for what is not here, and for what has no content.
+    public let version: ContentVersion?
     /// Why it is owned: a rule of docs/entitlements.md, such as `purchased`; nil where this device does not know.
     public let because: String?
     /// When it is owned no more unless something is paid for again; nil for what stays owned.
@@ -119,15 +121,15 @@ extension Transaction {
       isVerified = true
     }
 
-    /// Nil for what is not owned any more, or not any longer by now.
-    init?(_ item: LibraryItem, _ ownership: ProductOwnership) {
+    /// Nil for what is not owned any more, or not any longer by now. `item` is nil for what the library does not hold.
+    init?(_ ownership: ProductOwnership, _ item: LibraryItem?) {
       guard ownership.owned else { return nil }
-      product = item.product
-      version = item.version
+      product = ownership.product
+      version = item?.version
       because = ownership.because
       until = ownership.until
       transaction = nil
-      asOf = ownership.asOf ?? item.placedAt
+      asOf = ownership.asOf ?? item?.placedAt ?? ownership.heard
       isVerified = ownership.verification == .verified
     }
 

@@ -52,7 +52,9 @@ struct OwnershipTests {
   private static let ownership = """
     {"products":[\(owned("a")),\(owned("b", reason: "license-expired")),
      {"product":"c","owned":false,"because":"revoked","verification":"verified"},
-     {"product":"d","owned":false,"because":"period-over","verification":"verified"}],
+     {"product":"d","owned":false,"because":"period-over","verification":"verified"},
+     {"product":"f","owned":true,"because":"subscribed","until":"2026-12-21T08:30:00.000Z",
+      "heard":"2026-11-21T08:30:00.000Z","verification":"verified"}],
      "license":{"serial":"s","issued":"2026-11-21T08:30:00.000Z","expires":"2026-12-21T08:30:00.000Z"}}
     """
 
@@ -89,8 +91,13 @@ struct OwnershipTests {
   func offline() async throws {
     try await withAgent(Agent()) { agent in
       let found = try await entitlements(agent)
-      #expect(found.map(\.product.description) == ["a", "b", "e"])
-      #expect(found.map(\.isVerified) == [true, false, false])
+      #expect(found.map(\.product.description) == ["a", "b", "e", "f"])
+      #expect(found.map(\.isVerified) == [true, false, false, true])
+      // A subscription is in no library: what the license lists is owned all the same.
+      let subscription = try #require(found.last)
+      #expect(subscription.version == nil && subscription.because == "subscribed")
+      #expect(subscription.until != nil && subscription.asOf != nil)
+      #expect(found.first?.version == ContentVersion("1.0"))
       let product = try #require(ProductIdentifier("a"))
       let result = try await AppStore.ownership(of: product, from: agent)
       #expect(result.isVerified && result.reason == nil && result.value.owned)
