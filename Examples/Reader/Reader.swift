@@ -1,7 +1,8 @@
 import Foundation
 import PullboxKit
 
-/// A reader's app on a terminal: a shop with prices, a shelf with what comes and what is here, purchases, restore by choice, reading.
+/// A reader's app on a terminal: a shop with prices, a shelf with what comes and what is here, purchases, restore by choice, reading, also of what still
+/// comes.
 ///
 ///     swift run Reader [--socket PATH] [--with PROGRAM]
 ///

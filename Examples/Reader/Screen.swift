@@ -82,7 +82,7 @@ struct Page {
     if let problem = shop.problem { lines.append("    \(problem)") }
     lines += ["", "SHELF"]
     for (index, book) in shelf.books.enumerated() {
-      lines.append("\(pad(index + 1)) \(book.title)  \(bar(book))\(book.statusText)")
+      lines.append("\(pad(index + 1)) \(book.title)  \(bar(book))\(book.statusText)\(left(book))")
     }
     if let problem = shelf.problem { lines.append("    \(problem)") }
     let missing = shelf.missing.count
@@ -105,6 +105,11 @@ struct Page {
   }
 
   private func pad(_ number: Int) -> String { number < 10 ? "  \(number)" : " \(number)" }
+
+  /// The time that is left, where it is known.
+  private func left(_ book: ShelfState.Book) -> String {
+    book.download?.timeRemainingText.map { ", \($0) left" } ?? ""
+  }
 
   private func bar(_ book: ShelfState.Book) -> String {
     guard let download = book.download, download.state == .active else { return "" }

@@ -17,9 +17,19 @@ struct Session {
     self.program = program
   }
 
-  /// Returns at the end of the input, and when the reader leaves.
+  private static let words = "buy N, open N [PAGE], pause N, resume N, remove N, restore, quit"
+
+  /// Returns at the end of the input, and when the reader leaves. Pages that were asked for and have not come by then are waited for no more.
   func run() async {
-    await screen.ask("buy N, open N, pause N, resume N, remove N, restore, quit")
+    await withDiscardingTaskGroup { pages in
+      await answer(&pages)
+      pages.cancelAll()
+    }
+    try? FileManager.default.removeItem(at: Self.pagesDirectory)
+  }
+
+  private func answer(_ pages: inout DiscardingTaskGroup) async {
+    await screen.ask(Self.words)
     while let line = await lines.next() {
       let words = line.split(separator: " ").map(String.init)
       guard let verb = words.first else { continue }
@@ -40,16 +50,22 @@ struct Session {
           await screen.note("\(verb) which of the shelf?")
           continue
         }
-        await perform(verb, on: books[index])
+        if verb == "open", !books[index].canBeOpened, books[index].canBeRead {
+          await begin(books[index], page: words.count == 3 ? Int(words[2]) ?? 0 : 1, among: &pages)
+        } else {
+          await perform(verb, on: books[index])
+        }
       default: await screen.note("'\(verb)' is none of the words below")
       }
-      await screen.ask("buy N, open N, pause N, resume N, remove N, restore, quit")
+      await screen.ask(Self.words)
     }
   }
 
   /// The index that the second word names, counted from 1.
   private func number(_ words: [String], upTo count: Int) -> Int? {
-    guard words.count == 2, let number = Int(words[1]), (1...max(1, count)).contains(number), count > 0 else {
+    guard words.count == 2 || (words.count == 3 && words[0] == "open"), let number = Int(words[1]),
+      (1...max(1, count)).contains(number), count > 0
+    else {
       return nil
     }
     return number - 1
@@ -84,6 +100,32 @@ struct Session {
       await screen.note(await open(path) ? "\(book.title) is open" : "\(program) could not open \(path)")
     }
   }
+
+  /// Reads a page of content that still comes; the reader goes on meanwhile.
+  private func begin(
+    _ book: ShelfState.Book, page number: Int, among pages: inout DiscardingTaskGroup
+  ) async {
+    await screen.note("page \(number) of \(book.title) comes before the rest")
+    pages.addTask {
+      guard let page = await shelf.page(number, of: book.product) else { return }
+      let name = (page.file.path as NSString).lastPathComponent
+      let file = Self.pagesDirectory.appending(path: "\(number)-\(name)")
+      do {
+        try FileManager.default.createDirectory(at: Self.pagesDirectory, withIntermediateDirectories: true)
+        try Data(page.bytes).write(to: file)
+      } catch {
+        return await screen.note("\(error)")
+      }
+      await screen.note(
+        await open(file.path())
+          ? "page \(number) of \(page.count) of \(book.title) is open"
+          : "\(program) could not open \(file.path())")
+    }
+  }
+
+  /// The pages that this run of the program has read.
+  private static let pagesDirectory = FileManager.default.temporaryDirectory
+    .appending(path: "Reader-\(ProcessInfo.processInfo.processIdentifier)")
 
   /// A plan first, then the reader's choice of it.
   private func restore() async {

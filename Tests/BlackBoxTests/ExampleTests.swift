@@ -41,11 +41,12 @@ struct ExampleTests {
   }
 
   @Test(
-    "the reader's app shows prices, buys, shows progress, opens, and restores what is chosen; a correction comes by itself"
+    "the reader's app shows prices, buys, shows progress, opens also what comes, and restores what is chosen; a correction comes by itself"
   )
   func reader() async throws {
     try await Stack.with { stack in
-      let file = try await Material.file("file.cbz", length: 12 * pieceLength, in: stack.directory)
+      let folder = try await Material.folder(
+        "folder", product: "com.example.file", length: 12 * pieceLength, images: 24, in: stack.directory)
       let other = try await Material.file("other.cbz", length: 300_000, seed: 2, in: stack.directory)
       let price = try #require(Price(amount: "2.99", currency: "USD"))
       try await stack.describe(
@@ -53,7 +54,7 @@ struct ExampleTests {
         ProductDescription(
           localizations: ["en-US": Product.Localization(title: "Kestrel", description: "")],
           prices: ["USA": price]))
-      try await stack.release(file, as: "com.example.file")
+      try await stack.publishByCommand(folder, as: "com.example.file")
       try await stack.publish(other, as: "com.example.other")
       stack.serverProxy.hold(at: 6 * pieceLength + 100)
       _ = try await run("Reader", ["--with", "true"], in: stack) { terminal in
@@ -68,16 +69,24 @@ struct ExampleTests {
         try terminal.type("y")
         #expect(await terminal.wait(for: "you may leave, it comes all the same"))
         #expect(await terminal.wait(for: "[######"))
+        // It is read while it comes: a page that is here at once, another one when its bytes are.
         try terminal.type("open 1")
-        #expect(await terminal.wait(for: "cannot be opened yet"))
+        #expect(await terminal.wait(for: "page 1 of 24 of"))
+        try terminal.type("open 1 25")
+        #expect(await terminal.wait(for: "there is no page 25"))
+        try terminal.type("open 1 24")
+        #expect(await terminal.wait(for: "page 24 of"))
         stack.serverProxy.release()
+        #expect(await terminal.wait(for: "page 24 of 24 of"))
         #expect(await terminal.wait(for: "  new"))
+        let placed = terminal.text.count
         try terminal.type("open 1")
-        #expect(await terminal.wait(for: "is open"))
-        let corrected = try await Material.file(
-          "new.cbz", length: 12 * pieceLength, seed: 3, in: stack.directory)
+        #expect(await terminal.wait(for: "is open", after: placed))
+        let corrected = try await Material.folder(
+          "new", product: "com.example.file", length: 12 * pieceLength, images: 24, seed: 3,
+          in: stack.directory)
         stack.serverProxy.hold(at: 2 * pieceLength)
-        try await stack.release(corrected, as: "com.example.file", version: "1.1")
+        try await stack.publishByCommand(corrected, as: "com.example.file", version: "1.1")
         #expect(await terminal.wait(for: "correction: "))
         let before = terminal.text.count
         stack.serverProxy.release()
@@ -106,8 +115,7 @@ struct ExampleTests {
 
   @Test("an app of one screen takes forty lines, and lists, asks, buys, shows progress and reads")
   func oneScreen() async throws {
-    let path = Executables.root + "/Examples/OneScreen/OneScreen.swift"
-    #expect(try Executables.text(path).split(separator: "\n").count <= 40)
+    #expect(try Self.lines(of: "OneScreen/OneScreen.swift") <= 40)
     try await Stack.with { stack in
       let file = try await Material.file("file.cbz", length: 3_000_001, in: stack.directory)
       try await stack.publish(file, as: "com.example.file")
@@ -134,9 +142,20 @@ struct ExampleTests {
     let wrong = try await Executables.run(app, ["--with"], in: directory)
     #expect(wrong.ending == .exited(2))
     #expect(wrong.errors == "Reader: usage: Reader [--socket PATH] [--with PROGRAM]\n")
-    let lines = try ["Reader", "Screen", "Session"].map {
-      try Executables.text(Executables.root + "/Examples/Reader/\($0).swift").split(separator: "\n").count
-    }
+    let lines = try ["Reader", "Screen", "Session"].map { try Self.lines(of: "Reader/\($0).swift") }
     #expect(lines.reduce(0, +) < 600)
+  }
+
+  @Test("the reader in C takes 150 lines at most, and the shelf in Python less than 300")
+  func otherLanguages() throws {
+    #expect(try Self.lines(of: "c/reader.c") <= 150)
+    #expect(try Self.lines(of: "Shelf/shelf.py") < 300)
+  }
+
+  /// Lines that are not empty.
+  private static func lines(of example: String) throws -> Int {
+    try Executables.text("\(Executables.root)/Examples/\(example)").split(separator: "\n").count {
+      !$0.allSatisfy(\.isWhitespace)
+    }
   }
 }

@@ -105,6 +105,28 @@ import Testing
     }
   }
 
+  @Test("a page is found by its number, and its bytes are those of the version that was listed") func page()
+    async throws
+  {
+    let product = try #require(ProductIdentifier("a"))
+    let listed = ContentFiles(
+      product: product, version: try #require(ContentVersion("1.2")), placed: false, length: ByteCount(8),
+      files: [file])
+    let list = HTTPResponse(
+      status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(try APIJSON.encode(listed)))
+    let (page, requests) = try await with([list, Self.part([0, 1, 2, 3, 4, 5, 6, 7], at: 0, of: 8)]) {
+      agent in
+      try await agent.page(1, of: .product(product))
+    }
+    #expect(page?.bytes == [0, 1, 2, 3, 4, 5, 6, 7] && page?.count == 1 && page?.version == listed.version)
+    #expect(
+      requests == [
+        "/v1/library/a/files?wait=25 -",
+        "/v1/library/a/files/pages/%C3%A9%201.png?version=1.2&wait=25 bytes=0-7",
+      ])
+    #expect(try await with([list]) { try await $0.page(2, of: .product(product)) }.value == nil)
+  }
+
   @Test("a list is waited for, and says which file is which page") func list() async throws {
     let listed = ContentFiles(
       product: try #require(ProductIdentifier("a")), version: try #require(ContentVersion("1")),

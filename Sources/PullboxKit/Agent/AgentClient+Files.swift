@@ -18,6 +18,12 @@ public enum ReadableContent: Hashable, Sendable {
     }
   }
 
+  /// The same content while another version of its product comes.
+  func pinned(to version: ContentVersion) -> ReadableContent {
+    guard case .product(let product, nil) = self else { return self }
+    return .product(product, version: version)
+  }
+
   var query: [(String, String)] {
     guard case .product(_, let version?) = self else { return [] }
     return [("version", version.description)]
@@ -71,6 +77,18 @@ extension AgentClient {
     return bytes
   }
 
+  /// The page of that number, counted from 1 in the publisher's order of reading, with its bytes; nil for content that has no such page. Waits as
+  /// ``bytes(of:in:range:)`` does, and throws as ``files(of:)`` does.
+  public func page(
+    _ number: Int, of content: ReadableContent
+  ) async throws(APICallError) -> ContentPage? {
+    let files = try await files(of: content)
+    guard let file = files.page(number) else { return nil }
+    return ContentPage(
+      number: number, count: files.files.count { $0.page != nil }, version: files.version, file: file,
+      bytes: try await bytes(of: file, in: content.pinned(to: files.version)))
+  }
+
   /// The file from `offset` on, in parts of 1 MiB at most, each as soon as it has come.
   public func contents(
     of file: ContentFile, in content: ReadableContent, from offset: Int64 = 0
@@ -107,6 +125,20 @@ extension AgentClient {
     guard Task.isCancelled else { return }
     throw .problem(Problem(.notHereYet, "the task was cancelled"))
   }
+}
+
+/// A page of content as a reader sees it.
+public struct ContentPage: Hashable, Sendable {
+  /// The place in the publisher's order of reading, from 1.
+  public let number: Int
+  /// How many pages the content has.
+  public let count: Int
+  /// The content version that it is of.
+  public let version: ContentVersion
+  /// The file, whose path ends as its name does.
+  public let file: ContentFile
+  /// All bytes of the file.
+  public let bytes: [UInt8]
 }
 
 /// The bytes of a file, part by part, see ``AgentClient/contents(of:in:from:)``.

@@ -61,6 +61,19 @@ public final class ShelfModel: Sendable {
     return book.item?.path
   }
 
+  /// The page of that number of what is on the shelf, from 1 in the order of reading: of what is here, and of what still comes, whose page is fetched
+  /// before all others. Waits until the page is here, for as long as the task runs. Nil for what has no such page or cannot be read;
+  /// ``ShelfState/problem`` says why.
+  public func page(_ number: Int, of product: ProductIdentifier) async -> ContentPage? {
+    do {
+      if let page = try await agent.page(number, of: .product(product)) { return page }
+      store.change { $0.apply(.problem("there is no page \(number) in a file of its own")) }
+    } catch {
+      if !Task.isCancelled { store.change { $0.apply(.problem("\(error)")) } }
+    }
+    return nil
+  }
+
   /// Removes the product from this device; it can be restored.
   public func remove(_ product: ProductIdentifier) async {
     await attempt {

@@ -18,6 +18,10 @@ public struct ShelfState: Sendable {
     public var id: ProductIdentifier { product }
     /// Whether it can be opened now.
     public var canBeOpened: Bool { item.map { ($0.state ?? .present) == .present } ?? false }
+    /// Whether pages of it can be read now, also while it comes: see ``ShelfModel/page(_:of:)``.
+    public var canBeRead: Bool {
+      canBeOpened || item?.withdrawn != true && download.map { !$0.state.isFinal } ?? false
+    }
     /// Whether it was never opened.
     public var isNew: Bool { item != nil && item?.lastOpened == nil }
 

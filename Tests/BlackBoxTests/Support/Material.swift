@@ -38,11 +38,13 @@ enum Material {
 
   /// A folder of images that together have that many bytes, with a product description.
   static func folder(
-    _ name: String, product: String, length: Int64, images: Int, in directory: TemporaryDirectory
+    _ name: String, product: String, length: Int64, images: Int, seed: Int = 1,
+    in directory: TemporaryDirectory
   ) async throws -> String {
     let path = directory.path(name)
     try await generate(
-      ["--size", "\(length)", "--files", "\(images)", "--product", product, path], in: directory)
+      ["--size", "\(length)", "--files", "\(images)", "--seed", "\(seed)", "--product", product, path],
+      in: directory)
     return path
   }
 

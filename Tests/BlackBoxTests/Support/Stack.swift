@@ -347,9 +347,12 @@ actor Stack {
     return answer
   }
 
-  /// Puts a folder or file on sale as an operator would.
-  nonisolated func publishByCommand(_ path: String, as product: String) async throws {
-    let outcome = try await pullbox("publish", path, "--product", product, "--version", "1.0", "--release")
+  /// Puts a folder or file on sale as an operator would, with these options besides.
+  nonisolated func publishByCommand(
+    _ path: String, as product: String, version: String = "1.0", _ options: [String] = []
+  ) async throws {
+    let outcome = try await pullbox(
+      ["publish", path, "--product", product, "--version", version, "--release"] + options)
     guard outcome.succeeded else {
       throw Failure(description: "publish: \(outcome.ending) \(outcome.output) \(outcome.errors)")
     }

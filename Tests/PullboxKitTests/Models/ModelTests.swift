@@ -82,7 +82,7 @@ struct ModelTests {
     var shelf = ShelfState()
     shelf.apply(.agent(.snapshot(transactions: [], downloads: [try Sample.download(verified: 2 << 20)])))
     #expect(shelf.books.map(\.statusText) == ["comes: 20 %"])
-    #expect(shelf.books[0].canBeOpened == false)
+    #expect(shelf.books[0].canBeOpened == false && shelf.books[0].canBeRead)
     shelf.apply(.library([try Self.item()]))
     #expect(shelf.books.map(\.statusText) == ["correction: 20 %"] && shelf.books[0].canBeOpened)
     shelf.apply(.agent(.event(.download(try Sample.download(.finished, "placed")))))
@@ -122,6 +122,24 @@ struct ModelTests {
     shelf.apply(.agent(.event(.download(section))))
     shelf.apply(.agent(.snapshot(transactions: [], downloads: [section])))
     #expect(shelf.device.download(of: product)?.id == failed.id)
+  }
+
+  @Test("what comes can be read page by page until its download ends, and what was moved away cannot")
+  func reading() throws {
+    func book(_ item: LibraryItem?, _ state: DownloadStatus.State?) throws -> ShelfState.Book {
+      ShelfState.Book(
+        product: try #require(ProductIdentifier(Self.name)), title: "", item: item,
+        download: try state.map { ContentDownload(try Sample.download($0)) })
+    }
+    for state in DownloadStatus.State.allCases {
+      let canBeRead = try book(nil, state).canBeRead
+      #expect(canBeRead == !state.isFinal, "\(state)")
+    }
+    var withdrawn = try Self.item(state: .offline)
+    withdrawn.withdrawn = true
+    #expect(try !book(withdrawn, .active).canBeRead)
+    #expect(try book(try Self.item(state: .damaged), .active).canBeRead)
+    #expect(try !book(try Self.item(state: .damaged), nil).canBeRead)
   }
 
   @Test("a reader of states gets the present one first, then the latest of those that it did not read")
