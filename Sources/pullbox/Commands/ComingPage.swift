@@ -75,6 +75,42 @@ struct ComingPage: Sendable {
   }
 }
 
+/// Tells one who opens a page of coming content why the download waits, once for each reason. A pure value.
+struct PageWait {
+  private let product: ProductIdentifier
+  private var told = ""
+
+  init(_ product: ProductIdentifier) { self.product = product }
+
+  /// The sentences that an update of the agent brings; none where nothing is new, and none while the download goes on.
+  mutating func news(of update: AgentUpdate) -> [String] {
+    let downloads =
+      switch update {
+      case .snapshot(_, let downloads): downloads
+      case .event(.download(let download)): [download]
+      case .event, .lost: [DownloadStatus]()
+      }
+    return downloads.compactMap { download in
+      guard download.product == product, download.section == nil, !download.state.isFinal else { return nil }
+      guard download.state != .active else {
+        told = ""
+        return nil
+      }
+      // The time of the next try is another one in each sentence.
+      var standing = download
+      standing.notBefore = nil
+      let reason = StandingText.of(standing)
+      guard reason != told else { return nil }
+      told = reason
+      let way =
+        download.state == .paused
+        ? "'pullbox resume \(download.id)' goes on with it"
+        : "the page comes when it goes on, at once by 'pullbox resume --now \(download.id)'"
+      return "\(product) \(StandingText.of(download)); \(way)"
+    }
+  }
+}
+
 /// A descriptor that closures can hold.
 private final class PartialFile: Sendable {
   let descriptor: FileDescriptor

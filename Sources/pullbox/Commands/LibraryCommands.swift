@@ -221,9 +221,9 @@ enum OpenCommand: Command {
     let agent = try context.agent()
     let page = context.arguments.operands.dropFirst().first
     if try await agent.library().allSatisfy({ $0.product != product }),
-      let coming = try await coming(page, of: product, at: agent)
+      try await agent.downloads(.live).contains(where: { $0.product == product })
     {
-      return try await open(coming, from: agent, context)
+      return try await openComing(page, of: product, from: agent, context)
     }
     let newest = try await PathCommand.newest(of: product, at: agent)
     try await ComingPage.removeAll(of: product, keptIn: CommandStateDirectory())
@@ -249,28 +249,33 @@ enum OpenCommand: Command {
 }
 
 extension OpenCommand {
-  /// Nil where no download of the product is under way.
-  private static func coming(
-    _ page: String?, of product: ProductIdentifier, at agent: AgentClient
-  ) async throws -> ComingPage? {
-    guard try await agent.downloads(.live).contains(where: { $0.product == product }) else { return nil }
-    return try await ComingPage.find(page, of: product, at: agent)
-  }
-
-  /// It does not count as opened: the library does not hold it yet.
-  private static func open(
-    _ page: ComingPage, from agent: AgentClient, _ context: CommandContext
+  /// It does not count as opened: the library does not hold it yet. While the page does not come, it tells what that waits for: the one who
+  /// opens it may be able to change it.
+  private static func openComing(
+    _ number: String?, of product: ProductIdentifier, from agent: AgentClient, _ context: CommandContext
   ) async throws {
-    // It may wait for something that the one who opens it can change.
-    if !page.file.isWhole,
-      let waiting = try await agent.downloads(.live).first(where: { $0.product == page.product }),
-      waiting.state != .active
-    {
-      context.console.note(
-        "\(page.product) \(StandingText.of(waiting)); the page comes when it goes on, at once by 'pullbox resume --now \(waiting.id)'"
-      )
+    let console = context.console
+    let (page, path) = try await withThrowingTaskGroup(of: (ComingPage, String)?.self) { group in
+      group.addTask {
+        let page = try await ComingPage.find(number, of: product, at: agent)
+        return (page, try await page.fetch(from: agent, keptIn: CommandStateDirectory()))
+      }
+      group.addTask {
+        // A page that is here is open by then, and nothing is waited for.
+        try await Task.sleep(for: .milliseconds(500))
+        var wait = PageWait(product)
+        try await agent.follow { update in
+          for text in wait.news(of: update) { console.note(text) }
+          return .continue
+        }
+        return nil
+      }
+      defer { group.cancelAll() }
+      while let found = try await group.next() {
+        if let found { return found }
+      }
+      throw CancellationError()
     }
-    let path = try await page.fetch(from: agent, keptIn: CommandStateDirectory())
     guard !context.arguments.isSet("print") else { return context.console.print(path: path) }
     try await Opener.open(
       path, with: context.arguments.value("with") ?? Opener.program,
