@@ -64,6 +64,98 @@ struct LibraryCommandTests {
   }
 
   @Test(
+    "sections are listed, fetched and dropped by command, a page is opened by its number, and rollback goes back and on"
+  )
+  func sections() async throws {
+    try await Stack.with { stack in
+      let folder = try await Material.folder(
+        "folder", product: Self.issue, length: 3_000_000, images: 4, in: stack.directory)
+      for part in ["text-fr", "wide"] {
+        let path = "\(folder)/\(part)"
+        try FileSystem.createDirectories(path, permissions: 0o700)
+        let page = try FileSystem.read(try Self.pages(of: folder)[0], upTo: .mebibytes(2))
+        try DurableFile.write((page + Array(part.utf8)).span, to: "\(path)/extra.jpg")
+      }
+      let options = [
+        "--section", "fr=text-fr/**", "--section", "hires=wide/**", "--section-policy", "hires=on-demand",
+      ]
+      try await stack.publishByCommand(folder, as: Self.issue, options)
+      #expect(try await stack.pullbox("buy", Self.issue, "--yes", "--wait").ending == .exited(0))
+      let root = try #require(try await stack.agent.finishedDownload(of: Self.issue).contentPath)
+      func isHere(_ path: String) throws -> Bool { try FileSystem.status(of: "\(root)/\(path)") != nil }
+
+      // What has no policy is required: it came with the content.
+      #expect(try isHere("text-fr/extra.jpg") && !isHere("wide/extra.jpg"))
+      let listed = try await stack.pullbox("sections", Self.issue)
+      let rows = listed.output.split(separator: "\n").map {
+        $0.split(separator: " ").prefix(2).joined(separator: " ")
+      }
+      #expect(
+        listed.ending == .exited(0) && rows == ["SECTION HERE", "fr yes", "hires no"], "\(listed.output)")
+      let fetch = try await stack.pullbox("fetch", Self.issue, "hires")
+      #expect(fetch.ending == .exited(0) && !fetch.output.isEmpty, "\(fetch.errors)")
+      try await eventually { try isHere("wide/extra.jpg") }
+      try await eventually {
+        try await stack.pullbox("fetch", Self.issue, "hires").errors.contains(
+          "hires of \(Self.issue) is here")
+      }
+      #expect(try await stack.pullbox("drop", Self.issue, "hires").ending == .exited(0))
+      #expect(try !isHere("wide/extra.jpg") && isHere("text-fr/extra.jpg"))
+      let required = try await stack.pullbox("drop", Self.issue, "fr")
+      #expect(required.ending == .exited(1) && !required.errors.isEmpty)
+      #expect(try await stack.pullbox("fetch", Self.issue, "sound").ending == .exited(1))
+
+      let second = try Self.pages(of: root)[1]
+      let page = try await stack.pullbox("open", Self.issue, "2", "--print")
+      #expect(page.ending == .exited(0) && page.output == second + "\n", "\(page.output)")
+      let none = try await stack.pullbox("open", Self.issue, "99", "--print")
+      #expect(none.ending == .exited(1) && none.errors.contains("the pages 1 to"), "\(none.errors)")
+
+      let alone = try await stack.pullbox("rollback", Self.issue)
+      #expect(alone.ending != .exited(0) && !alone.errors.isEmpty)
+      let corrected = try await Material.folder(
+        "corrected", product: Self.issue, length: 2_000_000, images: 4, seed: 2, in: stack.directory)
+      try await stack.publishByCommand(corrected, as: Self.issue, version: "1.1")
+      #expect(try await stack.pullbox("update", Self.issue, "--wait").ending == .exited(0))
+      func path() async throws -> String { try await stack.pullbox("path", Self.issue).output }
+      #expect(try await path().hasSuffix("/1.1\n"))
+      #expect(try await stack.pullbox("rollback", Self.issue).ending == .exited(0))
+      #expect(try await path() == root + "\n")
+      #expect(try await stack.pullbox("rollback", Self.issue, "1.1").ending == .exited(0))
+      #expect(try await path().hasSuffix("/1.1\n"))
+    }
+  }
+
+  /// The pictures of a folder itself, by name.
+  private static func pages(of folder: String) throws -> [String] {
+    try FileSystem.list(folder).map { "\(folder)/\($0.name)" }
+      .filter { $0.hasSuffix(".jpg") || $0.hasSuffix(".png") }.sorted()
+  }
+
+  @Test("open tells at once what a page of coming content waits for, and prints its path when it has come")
+  func openComing() async throws {
+    try await Stack.with { stack in
+      let folder = try await Material.folder(
+        "folder", product: Self.issue, length: 4 * pieceLength, images: 8, in: stack.directory)
+      try await stack.publishByCommand(folder, as: Self.issue)
+      stack.serverProxy.hold(at: 100)
+      _ = try await stack.agent.buy(Self.issue)
+      await stack.serverProxy.waitUntilHeld()
+      stack.serverProxy.setReachable(false)
+      _ = try await stack.agent.download(of: Self.issue) { $0.state == .waiting }
+      let opening = try stack.startPullbox("open", Self.issue, "8", "--print")
+      func printed() throws -> String { try Executables.text(stack.directory.path("pullbox.log")) }
+      try await eventually { try printed().contains("'pullbox resume --now") }
+      stack.serverProxy.setReachable(true)
+      stack.serverProxy.release()
+      let (ending, text) = (await opening.ending(), try printed())
+      let name = try #require(try Self.pages(of: folder).last?.split(separator: "/").last)
+      #expect(
+        ending == .exited(0) && text.contains("\(Self.issue) ") && text.hasSuffix("/\(name)\n"), "\(text)")
+    }
+  }
+
+  @Test(
     "library --verify tells whole from damaged by its exit code, repair fetches the damage, downloads --clear forgets"
   )
   func library() async throws {

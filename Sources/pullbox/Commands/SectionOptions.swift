@@ -3,18 +3,21 @@ import ContentPackage
 import ContentPacking
 import ServiceRuntime
 
-/// The sections that `pack` and `publish` make of a folder: what devices fetch and give up by itself (docs/formats/manifest.md).
+/// The sections that `pack` and `publish` make of a folder: parts with a name and a policy, by which devices fetch them with the rest or by
+/// themselves (docs/formats/manifest.md).
 enum SectionOptions {
   /// `--section`, `--section-policy` and `--section-title`, each for as many sections as are wanted.
   static let options = [
     CommandOption.list(
       "section", "TAG=GLOB",
       help:
-        "Files that devices fetch by themselves, such as lang-fr=fr/** (* and ? within a folder, ** for any folders)"
+        "Files of a part that has a name, such as lang-fr=fr/** (* and ? within a folder, ** for any folders)"
     ),
     CommandOption.list(
       "section-policy", "TAG=POLICY",
-      help: "required, prefetch (behind the rest, unless given) or on-demand (when it is asked for)"),
+      help:
+        "When devices fetch a section: required (with the rest, unless given), prefetch (behind the rest) or on-demand (when it is asked for)"
+    ),
     CommandOption.list(
       "section-title", "TAG=LANG:TEXT", help: "Title of a section for readers in a language"),
   ]
@@ -29,7 +32,7 @@ enum SectionOptions {
         throw UsageError("--section \(text): '\(glob)' is no pattern of paths")
       }
       rules[
-        tag, default: SectionRules.Rule(section: ManifestSection(tag: tag, policy: .prefetch), patterns: [])
+        tag, default: SectionRules.Rule(section: ManifestSection(tag: tag, policy: .required), patterns: [])
       ].patterns.append(pattern)
     }
     var policies: [SectionTag: SectionPolicy] = [:]
@@ -63,7 +66,7 @@ enum SectionOptions {
         rules[tag].map { rule in
           SectionRules.Rule(
             section: ManifestSection(
-              tag: tag, policy: policies[tag] ?? .prefetch, titles: titles[tag] ?? [:]),
+              tag: tag, policy: policies[tag] ?? .required, titles: titles[tag] ?? [:]),
             patterns: rule.patterns)
         }
       })
