@@ -26,6 +26,9 @@ public struct AgentClient: Sendable {
   public let socketPath: String
   let client: HTTPClient
   private(set) var api: APIClient
+  /// The app that buys, redeems and restores by this client, so that it finds its own again (``downloads(of:_:)``); nil for none. A request
+  /// that names an app itself goes by that name.
+  public var session: SessionName?
 
   /// Called after each request and its answer, events excepted; nil, the default, for no one.
   public var observer: (@Sendable (APIExchange) -> Void)? {
@@ -42,8 +45,11 @@ public struct AgentClient: Sendable {
   }
 
   /// Connects with the first call. Throws when the HTTP client cannot be made.
-  public init(socketPath: String = AgentClient.defaultSocketPath) throws(HTTPClientError) {
+  public init(
+    socketPath: String = AgentClient.defaultSocketPath, session: SessionName? = nil
+  ) throws(HTTPClientError) {
     self.init(socketPath: socketPath, client: try HTTPClient())
+    self.session = session
   }
 
   init(socketPath: String, client: HTTPClient) {
@@ -93,7 +99,9 @@ public struct AgentClient: Sendable {
   public func buy(
     _ request: AgentPurchaseRequest, key: String? = nil
   ) async throws(APICallError) -> AgentTransaction {
-    try await askOnce(key: key) { fields throws(APICallError) in
+    var request = request
+    request.session = request.session ?? session
+    return try await askOnce(key: key) { [request] fields throws(APICallError) in
       try await api.call("POST", "/v1/purchases", body: request, headers: fields).value
     }
   }
@@ -126,7 +134,9 @@ public struct AgentClient: Sendable {
     guard let code = GiftCode(code) else {
       throw .problem(Problem(.requestMalformed, "a code is letters, digits and hyphens"))
     }
-    return try await askOnce(key: key) { fields throws(APICallError) in
+    var wanted = wanted
+    wanted.session = wanted.session ?? session
+    return try await askOnce(key: key) { [wanted] fields throws(APICallError) in
       try await api.call(
         "POST", "/v1/codes/\(code)", body: wanted, headers: fields, as: AgentTransaction.self
       ).value
@@ -162,7 +172,10 @@ public struct AgentClient: Sendable {
   public func restore(
     _ wanted: AgentRestoreRequest = AgentRestoreRequest()
   ) async throws(APICallError) -> [ProductIdentifier] {
-    try await api.call("POST", "/v1/restore", body: wanted, as: AgentRestoreResponse.self).value.products
+    var wanted = wanted
+    wanted.session = wanted.session ?? session
+    return try await api.call("POST", "/v1/restore", body: wanted, as: AgentRestoreResponse.self).value
+      .products
   }
 
   /// Everything that the account owns: what ``restore(_:)`` compares with the library.
@@ -201,40 +214,6 @@ public struct AgentClient: Sendable {
     return try await patient.call(
       "POST", "/v1/library/\(product)/repair", body: EmptyBody(), as: LibraryRepairResponse.self
     ).value.downloads
-  }
-
-  /// Keeps what the library holds of the product, so that it is never removed to make room, or ends that. Throws `library-item-unknown`, and
-  /// `library-offline` while the library's volume is not there.
-  @discardableResult
-  public func setPinned(
-    _ isPinned: Bool, _ product: ProductIdentifier
-  ) async throws(APICallError) -> [LibraryItem] {
-    try await api.call(
-      "POST", "/v1/library/\(product)/\(isPinned ? "pin" : "unpin")", body: EmptyBody(),
-      as: LibraryResponse.self
-    ).value.items
-  }
-
-  /// Tells that a reader opens the product now: what was opened last is removed last to make room. Throws `library-item-unknown`.
-  @discardableResult
-  public func noteOpened(_ product: ProductIdentifier) async throws(APICallError) -> [LibraryItem] {
-    try await api.call(
-      "POST", "/v1/library/\(product)/opened", body: EmptyBody(), as: LibraryResponse.self
-    ).value.items
-  }
-
-  /// How far the product was read on this device, by any program. Throws `library-item-unknown`.
-  public func reading(of product: ProductIdentifier) async throws(APICallError) -> ReadingResponse {
-    try await api.get("/v1/library/\(product)/progress")
-  }
-
-  /// Tells how far the product is read now, and returns what counts from then on: this, or a later word of another program. Throws
-  /// `library-item-unknown`, and `request-malformed` for a page that it does not have.
-  @discardableResult
-  public func report(
-    _ report: ReadingReport, of product: ProductIdentifier
-  ) async throws(APICallError) -> ReadingResponse {
-    try await api.call("PUT", "/v1/library/\(product)/progress", body: report, as: ReadingResponse.self).value
   }
 
   /// Removes every version of the product from this device; it can be restored later. Throws

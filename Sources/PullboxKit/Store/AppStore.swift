@@ -27,8 +27,17 @@ public enum AppStore {
     }
   }
 
-  /// Sets that agent, for the whole process: before the first call, in an app whose agent listens elsewhere.
-  public static func use(_ agent: AgentClient) { chosen.withLock { $0 = agent } }
+  /// Sets that agent, for the whole process: before the first call, in an app whose agent listens elsewhere. `session` names the app
+  /// (``AgentClient/session``); nil for the name that the client has.
+  public static func use(_ agent: AgentClient, session: SessionName? = nil) {
+    var agent = agent
+    agent.session = session ?? agent.session
+    chosen.withLock { [agent] in $0 = agent }
+  }
+
+  /// Names the app to that agent, for the whole process: what it buys, redeems and restores bears the name, also after a restart, and
+  /// ``AgentClient/downloads(of:_:)`` finds it. Throws as ``agent`` does.
+  public static func use(session: SessionName) throws { use(try agent, session: session) }
 
   /// The plan of a restore: what the account owns, and what of it is missing on this device. Nothing is fetched. Throws `APICallError`.
   public static func plan(from agent: AgentClient? = nil) async throws -> RestorePlan {

@@ -32,7 +32,14 @@ import Testing
     ])
     try await withAgent(double) { agent in
       // What is given no agent asks this one.
+      let name = try #require(SessionName("org.example.Reader"))
+      AppStore.use(agent, session: name)
+      #expect(try AppStore.agent.session == name)
+      // Another agent without a name of its own has none, until the app names itself.
       AppStore.use(agent)
+      #expect(try AppStore.agent.session == nil)
+      try AppStore.use(session: name)
+      #expect(try AppStore.agent.session == name && AppStore.agent.socketPath == agent.socketPath)
       var story: [String] = []
       await #expect(throws: APICallError.self) {
         for try await transaction in Transaction.updates {
@@ -44,6 +51,25 @@ import Testing
       for try await transaction in Transaction.all { all.append(transaction.id.description) }
       #expect(all == ["19", "20"])
     }
+  }
+
+  @Test("a restore bears the name of its app, or the one that it names itself")
+  func session() async throws {
+    let double = AgentDouble()
+    double.answer(restored: [])
+    let (name, other) = (
+      try #require(SessionName("org.example.Reader")), try #require(SessionName("org.example.Other"))
+    )
+    try await withAgent(double) { agent in
+      let product = try #require(ProductIdentifier("com.example.a"))
+      var named = agent
+      named.session = name
+      _ = try await AppStore.sync([product], from: named)
+      _ = try await PaymentQueue(named).restoreCompletedTransactions()
+      _ = try await named.restore(AgentRestoreRequest(session: other))
+      _ = try await AppStore.sync([product], from: agent)
+    }
+    #expect(double.restores.map(\.session) == [name, name, other, nil])
   }
 
   @Test("a delivery whose download fails throws, with a sentence that says which and why")
