@@ -54,6 +54,45 @@ enum DocumentSamples {
     say("\(begun.count)")
   }
 
+  static func page(_ agent: AgentClient, _ product: ProductIdentifier) async throws {
+    if let page = try await agent.page(1, of: .product(product)) {
+      draw(page.bytes, "\(page.number) of \(page.count)")
+    }
+  }
+
+  static func parts(_ agent: AgentClient, _ product: ProductIdentifier) async throws {
+    let files = try await agent.files(of: .product(product))
+    for file in files.files where file.path.hasSuffix(".mp3") {
+      for try await part in agent.contents(of: file, in: .product(product, version: files.version)) {
+        play(part)
+      }
+    }
+  }
+
+  static func lease(_ agent: AgentClient, _ product: ProductIdentifier) async throws {
+    let lease = try await agent.lease(product)
+    try await agent.noteOpened(product)
+    open(lease.item.path)
+    try await agent.report(ReadingReport(page: 11), of: product)
+    lease.end()
+  }
+
+  static func sections(_ agent: AgentClient, _ product: ProductIdentifier) async throws {
+    for section in try await agent.sections(of: product).sections where !section.isHere {
+      guard await ask("Fetch \(section.title?["en"] ?? section.tag.description), \(section.length)?") else {
+        continue
+      }
+      try await agent.fetch(section.tag, of: product)
+    }
+  }
+
+  static func ownDownloads(_ name: SessionName) async throws {
+    try AppStore.use(session: name)
+    for download in try await AppStore.agent.downloads(of: name, .live) {
+      show(download.title ?? download.product.description, download.progress)
+    }
+  }
+
   static func subscription(_ product: Product) async throws {
     if let status = try await SubscriptionInfo.status(for: product.id) {
       switch status.state {
@@ -100,6 +139,8 @@ enum DocumentSamples {
 
   private static func ask(_ question: String) async -> Bool { !question.isEmpty }
   private static func open(_ path: String?) {}
+  private static func draw(_ bytes: [UInt8], _ title: String) {}
+  private static func play(_ bytes: [UInt8]) {}
   private static func say(_ text: String) {}
   private static func show(_ values: Any...) {}
   private static func unlock(_ product: ProductIdentifier, until: Timestamp?) {}
