@@ -9,7 +9,7 @@ import PullboxAPIServer
 
 extension ControlInterface {
   /// Adds the routes by which content is read: of a download that is under way, and of a product, before and after its content is at its
-  /// place.
+  /// place. A file that is read makes its download wanted now, where the reader may change that. Lists and HEAD leave it as it is.
   func addFiles(to routes: inout APIRoutes) {
     let reader = ContentReader(library, clock: clock)
     routes.on(.get, "/v1/downloads/{id}/files") { request, parameters in
@@ -18,8 +18,9 @@ extension ControlInterface {
     }
     routes.on(.get, "/v1/downloads/{id}/files/{path...}") { request, parameters in
       try request.requireQuery(only: ["wait"])
-      return try await reader.file(
-        parameters["path"], of: .coming(try await reading(parameters)), to: request)
+      let content = ContentReader.Content.coming(try await reading(parameters))
+      await hasten(content, for: request)
+      return try await reader.file(parameters["path"], of: content, to: request)
     }
     routes.on(.get, "/v1/library/{product}/files") { request, parameters in
       try request.requireQuery(only: ["wait", "version"])
@@ -27,10 +28,19 @@ extension ControlInterface {
     }
     routes.on(.get, "/v1/library/{product}/files/{path...}") { request, parameters in
       try request.requireQuery(only: ["wait", "version"])
-      return try await reader.file(
-        parameters["path"], of: try await content(parameters, request, holding: parameters["path"]),
-        to: request)
+      let content = try await content(parameters, request, holding: parameters["path"])
+      await hasten(content, for: request)
+      return try await reader.file(parameters["path"], of: content, to: request)
     }
+  }
+
+  /// Has the download wanted now while the request reads it, where who asks may say how urgently one is wanted.
+  private func hasten(_ content: ContentReader.Content, for request: HTTPRequest) async {
+    guard case .coming(let reader) = content, request.method != .head,
+      !reader.reading.standing.status.state.isFinal,
+      await authority.allows(.hasten, ChangeSubject(credentials: request.credentials))
+    else { return }
+    await downloads.hasten(by: reader)
   }
 
   private func reading(_ parameters: PathParameters) async throws -> DownloadReading.Request {

@@ -227,7 +227,7 @@ extension DownloadManager {
     }
     let estimate = estimate(of: record, working)
     var status = record.status(working, estimate, now: steps.clock.now())
-    if isRead(record.identifier) { status.urgency = .now }
+    if isHastened(record.identifier) { status.urgency = .now }
     status.title = jobSteps.library.titles[record.product]
     if status.reason == StatusReason.insufficientSpace.rawValue, let working {
       status.space = jobSteps.library.space.shortage(of: working.identifier)

@@ -8,8 +8,7 @@ import ServiceRuntime
 
 // Downloads that are read while they come.
 extension DownloadManager {
-  /// A request reads the download: it is wanted now from here on, until ``readingGrace`` after the last such request. Throws
-  /// `download-unknown`.
+  /// A request reads the download, whose urgency stays as it is. Throws `download-unknown`.
   func openReading(of identifier: DownloadIdentifier) throws -> DownloadReading.Request {
     let record = try record(identifier)
     let standing = standing(of: record)
@@ -22,10 +21,17 @@ extension DownloadManager {
     // One that is over is read, and not remembered.
     guard !record.isHistory else { return request }
     readings[identifier] = reading
-    publish(identifier)
     openStaged(of: record)
-    schedule()
     return request
+  }
+
+  /// The request's program may say how urgently a download is wanted: this one is wanted now from here on, until ``readingGrace`` after the
+  /// last such request. Does nothing for one that is over.
+  func hasten(by request: DownloadReading.Request) {
+    let identifier = request.reading.identifier
+    guard readings[identifier] === request.reading, request.hasten() else { return }
+    publish(identifier)
+    schedule()
   }
 
   /// The download of the product that is under way, to be read; nil where there is none. Of several the newest, since it brings the
@@ -68,7 +74,10 @@ extension DownloadManager {
   }
 
   /// Whether it has readers now, or had some a moment ago.
-  func isRead(_ identifier: DownloadIdentifier) -> Bool { readings[identifier] != nil }
+  private func isRead(_ identifier: DownloadIdentifier) -> Bool { readings[identifier] != nil }
+
+  /// Whether it is wanted now for readers that it has, or had a moment ago.
+  func isHastened(_ identifier: DownloadIdentifier) -> Bool { readings[identifier]?.isHastened ?? false }
 
   /// Its readers are told how it stands.
   func updateReading(of identifier: DownloadIdentifier) {
@@ -79,16 +88,18 @@ extension DownloadManager {
 
   /// Ends what is read no more: its urgency is what it was, and its pieces come in the server's order.
   func endIdleReadings() {
-    for (identifier, reading) in readings where (reading.idleTime ?? .zero) >= readingGrace {
+    for (identifier, reading) in readings {
+      if reading.endHaste(idleFor: readingGrace) { publish(identifier) }
+      guard let idle = reading.idleTime, idle >= readingGrace else { continue }
       readings[identifier] = nil
       if let record = runner[identifier]?.record { endDemand(of: record) }
-      publish(identifier)
     }
   }
 
   /// Until the next one is to be ended; nil where all have open requests.
   var timeToNextIdleReading: Duration? {
-    readings.values.compactMap { $0.idleTime.map { max(.zero, readingGrace - $0) } }.min()
+    readings.values.flatMap { [$0.idleTime, $0.hasteIdleTime] }
+      .compactMap { $0.map { max(.zero, readingGrace - $0) } }.min()
   }
 
   private func endDemand(of record: DownloadRecord) {

@@ -31,9 +31,9 @@ extension DownloadManager {
     }
   }
 
-  /// A download that is read is wanted now, for as long as it is.
+  /// A download that is read by a program which may say so is wanted now, for as long as it is.
   private func urgency(of record: DownloadRecord) -> DownloadUrgency {
-    isRead(record.identifier) ? .now : record.urgency
+    isHastened(record.identifier) ? .now : record.urgency
   }
 
   /// Those that are at work or could be. A download takes a place while it asks for a grant or is checked;

@@ -106,7 +106,7 @@ actor DownloadManager {
   var readings: [DownloadIdentifier: DownloadReading] = [:]
   /// The staging areas that are being opened for readers while no step of their jobs runs.
   var stagedOpenings: [ContentJobIdentifier: Task<Void, Never>] = [:]
-  /// How long a download stays wanted now when its last request has been answered: a reader turns pages.
+  /// How long a download counts as read, and stays wanted now, when its last request has been answered: a reader turns pages.
   var readingGrace: Duration = .seconds(60)
   /// Signalled when something that readers may wait for has changed.
   nonisolated let readingChanges = ChangeSignal()

@@ -25,11 +25,30 @@ final class DownloadReading: Sendable {
     var source: Source
   }
 
+  /// The open requests, and since when there is none.
+  private struct Requests {
+    var count = 0
+    /// Nil while one is open, and where none counts any more.
+    var idleSince: MonotonicInstant?
+
+    mutating func begin() {
+      count += 1
+      idleSince = nil
+    }
+
+    /// Whether it was the last one.
+    mutating func end(at now: MonotonicInstant) -> Bool {
+      count -= 1
+      if count == 0 { idleSince = now }
+      return count == 0
+    }
+  }
+
   private struct State {
     var standing: Standing
-    var requests = 0
-    /// Nil while a request is open.
-    var idleSince: MonotonicInstant?
+    var all: Requests
+    /// Those of programs that may say how urgently a download is wanted.
+    var hastening = Requests()
   }
 
   /// The download.
@@ -47,7 +66,7 @@ final class DownloadReading: Sendable {
     self.changes = changes
     self.clock = clock
     self.wakeUp = wakeUp
-    state = Mutex(State(standing: standing, idleSince: clock.now()))
+    state = Mutex(State(standing: standing, all: Requests(idleSince: clock.now())))
   }
 
   /// How it stands now.
@@ -61,36 +80,63 @@ final class DownloadReading: Sendable {
 
   /// A request begins to read; it is over when what is returned is gone.
   func begin() -> Request {
-    state.withLock { state in
-      state.requests += 1
-      state.idleSince = nil
-    }
+    state.withLock { $0.all.begin() }
     return Request(self)
   }
 
-  private func end() {
+  private func end(hastens: Bool) {
+    let now = clock.now()
     let isIdle = state.withLock { state in
-      state.requests -= 1
-      if state.requests == 0 { state.idleSince = clock.now() }
-      return state.requests == 0
+      let isLast = state.all.end(at: now)
+      return hastens ? state.hastening.end(at: now) || isLast : isLast
     }
     if isIdle { wakeUp.signal() }
   }
 
   /// How long it has had no request; nil while one is open.
-  var idleTime: Duration? { state.withLock { $0.idleSince }.map { clock.now() - $0 } }
+  var idleTime: Duration? { state.withLock { $0.all.idleSince }.map { clock.now() - $0 } }
+
+  /// Whether the download is wanted now for its readers: from the first request that hastens it until ``endHaste(idleFor:)``.
+  var isHastened: Bool { state.withLock { $0.hastening.count > 0 || $0.hastening.idleSince != nil } }
+
+  /// How long it has had no request that hastens it; nil while one is open, and where it is not hastened.
+  var hasteIdleTime: Duration? { state.withLock { $0.hastening.idleSince }.map { clock.now() - $0 } }
+
+  /// Ends the haste where no request that hastens it was open for so long. Answers whether it did.
+  func endHaste(idleFor grace: Duration) -> Bool {
+    let now = clock.now()
+    return state.withLock { state in
+      guard let since = state.hastening.idleSince, now - since >= grace else { return false }
+      state.hastening.idleSince = nil
+      return true
+    }
+  }
 
   /// A request that reads.
   final class Request: Sendable {
     /// The reading that it is of.
     let reading: DownloadReading
+    private let hastens = Mutex(false)
 
     fileprivate init(_ reading: DownloadReading) {
       self.reading = reading
     }
 
+    /// From now on the download is wanted now, for as long as this request is there and for a while after. Answers whether it was not before.
+    func hasten() -> Bool {
+      hastens.withLock { hastens in
+        guard !hastens else { return false }
+        hastens = true
+        return reading.state.withLock { state in
+          let isFirst = state.hastening.count == 0 && state.hastening.idleSince == nil
+          state.hastening.begin()
+          return isFirst
+        }
+      }
+    }
+
     deinit {
-      reading.end()
+      reading.end(hastens: hastens.withLock { $0 })
     }
   }
 }

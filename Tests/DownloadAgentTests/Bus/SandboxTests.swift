@@ -1,4 +1,5 @@
 import AgentTesting
+import ContentPackage
 import CoreTypes
 import Glibc
 import HTTPClient
@@ -235,6 +236,48 @@ struct SandboxTests {
       _ = try await Self.call(client, "Pin", BusContract.libraryItem.name, item, [.boolean(true)])
       #expect(try await harness.ask("POST", "/v1/library/\(FixturePackage.product)/unpin").status == 200)
     }
+  }
+
+  @Test(
+    "a program in a sandbox reads what comes, which is wanted now where polkit lets it say so",
+    arguments: [true, false])
+  func reading(mayHasten: Bool) async throws {
+    let package = try FixturePackage.file(length: 3 << 20)
+    let server = FakeServer([package])
+    server.change {
+      $0.contentFaults = [.stall(after: 1_100_000)] + Array(repeating: .stall(after: 0), count: 50)
+    }
+    let harness = try AgentHarness()
+    let processes = try processes(.application)
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let judge = try JudgeStandIn(on: daemon, allowing: mayHasten ? ["com.pullbox.Agent1.hasten"] : [])
+    try await server.open { url in
+      try await harness.run(
+        server: url, bus: daemon, processes: processes, configure: { $0.bus = .session }
+      ) { agent in
+        try await withThrowingDiscardingTaskGroup { group in
+          group.addTask { await judge.run() }
+          for await state in judge.bus.states() where state.ownsService { break }
+          try server.queuePurchase()
+          let download = try await agent.firstDownload { $0.bytesVerified >= .mebibytes(1) }
+          let files = "/v1/downloads/\(download.id)/files"
+          #expect(try await harness.ask("GET", files).status == 200)
+          #expect(judge.asked.current.isEmpty, "a list wants nothing")
+          let page = try await harness.ask(
+            "GET", "\(files)/\(package.manifest.files[0].path.text)", headers: [("Range", "bytes=0-99")])
+          #expect(page.status == 206 && page.body == Array(package.bytes.prefix(100)))
+          #expect(judge.asked.current.map { $0.arguments[1].text } == ["com.pullbox.Agent1.hasten"])
+          let status = try await agent.downloads.status(download.id)
+          #expect(status.urgency == (mayHasten ? .now : .normal))
+          let asked = try await harness.ask("PATCH", "/v1/downloads/\(download.id)", #"{"urgency":"now"}"#)
+          #expect(asked.status == (mayHasten ? 200 : 403), "the same rule")
+          server.change { $0.contentFaults = [] }
+          judge.bus.close()
+        }
+      }
+    }
+    await daemon.stop()
   }
 
   @Test("a process that has ended, or began after its connection, is not the user's; a hidden one may be")
