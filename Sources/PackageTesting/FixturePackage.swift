@@ -86,14 +86,17 @@ package struct FixturePackage: Sendable {
   /// A folder of two pages of 1.5 MB that are required, a section `lang-fr` that is fetched by itself, and a section `hires` that is
   /// fetched when it is asked for, each of two pages of 1.5 MB.
   ///
-  /// - Parameter firstPage: replaces `001.jpg`; nil keeps the usual page.
+  /// - Parameters:
+  ///   - firstPage: replaces `001.jpg`; nil keeps the usual page.
+  ///   - pageLength: the length of the pages in bytes, which are as many bytes longer as their numbers say.
   package static func inSections(
-    version: String = "1.0", firstPage: [UInt8]? = nil, following previous: Manifest? = nil
+    product: String = FixturePackage.product, version: String = "1.0", firstPage: [UInt8]? = nil,
+    pageLength: Int = 1_500_000, following previous: Manifest? = nil
   ) throws -> FixturePackage {
     var files: [String: [UInt8]] = [:]
     for (folder, seed) in [("", UInt64(20)), ("fr/", 30), ("hires/", 40)] {
       for page in 1...2 {
-        files["\(folder)00\(page).jpg"] = noise(1_500_000 + page, seed: seed + UInt64(page))
+        files["\(folder)00\(page).jpg"] = noise(pageLength + page, seed: seed + UInt64(page))
       }
     }
     if let firstPage { files["001.jpg"] = firstPage }
@@ -102,7 +105,7 @@ package struct FixturePackage: Sendable {
       return SectionRules.Rule(section: ManifestSection(tag: tag, policy: policy), patterns: [pattern])
     }
     return try folder(
-      of: files, version: version,
+      of: files, product: product, version: version,
       sections: SectionRules([
         rule("lang-fr", .prefetch, "fr/"), rule("hires", .onDemand, "hires/"),
       ]), following: previous)

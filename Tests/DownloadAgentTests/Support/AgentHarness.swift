@@ -176,10 +176,12 @@ final class AgentHarness: Sendable {
     try await get("/v1/transactions", as: AgentTransactionsResponse.self).transactions
   }
 
-  /// Whether all the package's files lie in the library as they must.
-  func placed(_ package: FixturePackage, in library: String? = nil) throws -> Bool {
+  /// Whether all the package's files lie in the library as they must, or all of `files`, which are some of them.
+  func placed(
+    _ package: FixturePackage, _ files: [String]? = nil, in library: String? = nil
+  ) throws -> Bool {
     let root = "\(library ?? self.library)/\(package.manifest.product)/\(package.manifest.version)"
-    return try package.files.allSatisfy { path, bytes in
+    return try package.files.filter { files?.contains($0.key) ?? true }.allSatisfy { path, bytes in
       guard try FileSystem.status(of: "\(root)/\(path)") != nil else { return false }
       return try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)).hasSameBytes(as: bytes)
     }
