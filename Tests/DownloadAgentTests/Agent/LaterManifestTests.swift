@@ -34,6 +34,31 @@ import Testing
     #expect(status.state == .finished)
   }
 
+  @Test(
+    "sections under a name that is unknown, as they are to readers from before them, are fetched and placed all"
+  )
+  func unknownSections() async throws {
+    let package = try FixturePackage.inSections(pageLength: 5000)
+    let server = FakeServer([package])
+    let text = String(decoding: package.manifest.canonicalBytes(), as: UTF8.self)
+    #expect(text.contains("\"sections\":{") && text.contains("\"section\":\"hires\""))
+    let document = text.replacing("\"sections\":{", with: "\"com.example.parts\":{")
+      .replacing("\"section\":\"", with: "\"com.example.part\":\"")
+    server.change { $0.manifestDocument = Array(document.utf8) }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url, configure: { $0.sections = ["hires=ask"] }) { agent in
+        try server.queuePurchase()
+        #expect(try await agent.ended().state == .finished)
+        let sections = try await harness.get(
+          "/v1/library/\(package.manifest.product)/sections", as: ContentSections.self)
+        #expect(sections.sections.isEmpty)
+        #expect(try await harness.downloads().count == 1)
+      }
+    }
+    #expect(try harness.placed(package))
+  }
+
   @Test("another format, a feature or a member that is unknown fails the download before a byte is fetched")
   func unknown() async throws {
     let changes: [(String, String)] = [

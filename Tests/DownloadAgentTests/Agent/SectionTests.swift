@@ -219,7 +219,9 @@ struct SectionTests {
     }
   }
 
-  @Test("a reader finds each page of what was here, at every moment in which a section comes")
+  @Test(
+    "a reader finds each page of what was here, and all pages of a section or none, at every moment in which it comes"
+  )
   func oneRename() async throws {
     let harness = try AgentHarness()
     let package = try FixturePackage.inSections()
@@ -235,6 +237,11 @@ struct SectionTests {
         var misses = 0
         while !isOver.current {
           if try FileSystem.status(of: "\(root)/001.jpg") == nil { misses += 1 }
+          // The pages of the section come together: where one is, the other is, whichever is looked for first.
+          for (one, other) in [(Self.sharp[0], Self.sharp[1]), (Self.sharp[1], Self.sharp[0])] {
+            guard try FileSystem.status(of: "\(root)/\(one)") != nil else { continue }
+            if try FileSystem.status(of: "\(root)/\(other)") == nil { misses += 1 }
+          }
         }
         return misses
       }
@@ -243,6 +250,7 @@ struct SectionTests {
       }
       isOver.withLock { $0 = true }
       #expect(try await misses == 0)
+      #expect(try self.placed(package, harness) == Set(Self.required + Self.sharp))
       // What another program put there is there still.
       #expect(try FileSystem.read("\(root)/notes.txt", upTo: .mebibytes(1)) == [7])
     }
