@@ -110,8 +110,27 @@ extension Library {
     return item(current)
   }
 
-  /// The record goes first: files of a section that is not here are missed by no check. Those that a crash leaves goes with the content, or
-  /// when the section is dropped again. Nil where the section was not here.
+  /// Ends the drops of sections that the process before has broken off: files of a section that is not wanted, and not here by its record, go.
+  /// One that cannot be ended is logged and left, and goes when the section is dropped again. Blocks; nothing works on the library yet.
+  func endDrops() throws {
+    for record in try database.libraryRecords() where record.sections != nil {
+      do {
+        let choices = try database.sectionChoices(of: record.product)
+        guard choices.values.contains(false), let manifest = try manifest(of: record) else { continue }
+        for section in manifest.sections
+        where choices[section.tag] == false && !manifest.selectedSections.contains(section.tag) {
+          _ = try remove(section.tag, from: record, manifest)
+        }
+      } catch {
+        log.warning(
+          "an interrupted drop of a section cannot be finished",
+          ["path": LogValue(directory(of: record)), "error": LogValue(error)])
+      }
+    }
+  }
+
+  /// The record goes first: files of a section that is not here are missed by no check. Those that a crash leaves go by ``endDrops()``, with
+  /// the content, or when the section is dropped again. Nil where the section was not here.
   func remove(
     _ section: SectionTag, from record: LibraryRecord, _ manifest: Manifest
   ) throws -> LibraryItem? {

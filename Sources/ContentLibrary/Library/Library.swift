@@ -217,7 +217,10 @@ package final class Library: Sendable {
       state.expected = .identified(identifier)
     }
     try endMoves()
-    if !state.hasArrived { endRemovals() }
+    if !state.hasArrived {
+      endRemovals()
+      try endDrops()
+    }
     state.hasArrived = true
     withdrawals.signal()
     for record in try database.libraryRecords() {

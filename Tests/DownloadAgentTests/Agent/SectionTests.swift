@@ -339,6 +339,30 @@ struct SectionTests {
     #expect(try FileSystem.status(of: left) == nil)
   }
 
+  @Test("a drop of a section that was broken off is ended at the next start, and takes nothing else away")
+  func brokenOffDrop() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections(pageLength: 5000)
+    let server = FakeServer([package])
+    let path = "/v1/library/\(package.manifest.product)/sections/hires"
+    try await deliver(
+      package, sections: [], from: server, with: harness, configure: { $0.sections = ["lang-fr=ask"] }
+    ) { agent in
+      try await self.end(of: "hires", agent) { _ = try await harness.ask("PUT", path, "{}") }
+      harness.operations.answer { call, path in call == .remove && path.hasSuffix("hires/002.jpg") ? EIO : nil
+      }
+      #expect(try await harness.ask("DELETE", path).status >= 500)
+      harness.operations.answer(nil)
+      #expect(try self.placed(package, harness) == Set(Self.required + [Self.sharp[1]]))
+    }
+    try await server.open { url in
+      try await harness.run(server: url, configure: { $0.sections = ["lang-fr=ask"] }) { _ in
+        let (files, isHere) = (try self.placed(package, harness), try await self.isHere(package, harness))
+        #expect(files == Set(Self.required) && isHere == ["hires": false, "lang-fr": false])
+      }
+    }
+  }
+
   @Test("a file of a section that is on its way is read while it comes, beside what is at its place")
   func readOnItsWay() async throws {
     let harness = try AgentHarness()
