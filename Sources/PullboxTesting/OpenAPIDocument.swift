@@ -1,4 +1,4 @@
-/// docs/openapi.yaml, which tests hold against what the server does.
+/// A contract under docs, which tests hold against what a program does: docs/openapi.yaml unless another one is named.
 public struct OpenAPIDocument: Sendable {
   /// One method of one path.
   public struct Operation: Sendable {
@@ -30,9 +30,9 @@ public struct OpenAPIDocument: Sendable {
   /// Every operation, in the document's order.
   public let operations: [Operation]
 
-  /// Reads the document of the repository. Blocks. Throws what reading throws, and ``YAMLDocument/Failure``.
-  public init() throws {
-    try self.init(root: YAMLDocument(try RepositoryFile("docs/openapi.yaml").text))
+  /// Reads a document of the repository by its path. Blocks. Throws what reading throws, and ``YAMLDocument/Failure``.
+  public init(_ path: String = "docs/openapi.yaml") throws {
+    try self.init(root: YAMLDocument(try RepositoryFile(path).text))
   }
 
   /// Follows the references of parameters. A parameter whose reference leads nowhere is left out, and so are paths
@@ -46,6 +46,26 @@ public struct OpenAPIDocument: Sendable {
           parameters: (method.value["parameters"]?.items ?? []).compactMap { Self.follow($0, in: root) })
       }
     }
+  }
+
+  /// The operation of a method for a path without its query; nil where there is none. Of several that fit, the one with the fewest parameters. A
+  /// last `{path}` stands for all that is left, slashes included.
+  public func operation(_ method: String, at path: String) -> Operation? {
+    let names = path.split(separator: "/", omittingEmptySubsequences: false)
+    let fitting = operations.filter { $0.method == method && Self.fits($0.path, names) }
+    return fitting.min { left, right in
+      left.parameters(in: "path").count < right.parameters(in: "path").count
+    }
+  }
+
+  private static func fits(_ pattern: String, _ names: [Substring]) -> Bool {
+    var parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
+    var names = names[...]
+    if parts.last == "{path}", names.count > parts.count { names = names[..<parts.count] }
+    while let part = parts.popLast(), let name = names.popLast() {
+      guard part.hasPrefix("{") ? !name.isEmpty : part == name else { return false }
+    }
+    return parts.isEmpty && names.isEmpty
   }
 
   /// `value`, or what its `$ref` names; nil for a reference to nothing.

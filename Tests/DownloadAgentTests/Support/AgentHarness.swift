@@ -147,7 +147,7 @@ final class AgentHarness: Sendable {
     await process.killAndWait()
   }
 
-  /// One request to the control interface.
+  /// One request to the control interface, whose answer has to be one of docs/agent.openapi.yaml.
   func ask(
     _ method: String, _ path: String, _ body: String? = nil, headers: [(String, String)] = []
   ) async throws -> ClientResponse {
@@ -159,7 +159,9 @@ final class AgentHarness: Sendable {
       request.headers.append(("Content-Type", "application/json"))
       request.body = .bytes(Array(body.utf8))
     }
-    return try await client.send(request)
+    let response = try await client.send(request)
+    #expect(try AgentContract().faults(of: response, to: method, path) == [], "\(method) \(path)")
+    return response
   }
 
   func get<Value: Decodable>(_ path: String, as type: Value.Type) async throws -> Value {
