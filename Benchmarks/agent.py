@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import agent_bus
+import agent_events
 import agent_reading
 from measuring import GIGABYTE, memory, peak_memory, processor_time, run, say, wake_ups
 from reporting import Results, Target, row, show
@@ -494,7 +495,7 @@ def row_files(arguments, services):
     what = f"a package of {arguments.files:,} files in {MOST_SECTIONS:,} sections"
     return [row("files-agent", f"{what}, peak memory of the agent", "MiB", {"pullbox": [device]}, [Target(None, 96)]),
             row("files-server", f"{what}, peak memory of the server", "MiB", {"pullbox": [server]}, [Target(None, 96)]),
-            # The first question reads the manifest, which is kept for those behind it.
+            # The first question reads the manifest, which is kept for those behind it: it has no target.
             row("files-list-first", f"{what}, the first list of the files", "ms", {"pullbox": lists["files"][:1]}, []),
             row("files-list", f"{what}, the list of the files", "ms", {"pullbox": lists["files"][1:]}, [Target(None, 50)]),
             row("files-sections", f"{what}, the list of the sections", "ms", {"pullbox": lists["sections"]},
@@ -503,6 +504,10 @@ def row_files(arguments, services):
 
 def row_reading(arguments, services):
     return agent_reading.rows(arguments, services, Agent, package)
+
+
+def row_events(arguments, services):
+    return agent_events.rows(arguments, services, Agent, package)
 
 
 def row_bus(arguments, services):
@@ -518,7 +523,7 @@ def row_idle(arguments, services):
 
 
 ROWS = {"file": row_file, "folder": row_folder, "check": row_check, "cuts": row_cuts, "history": row_history,
-        "files": row_files, "hostile": row_hostile, "reading": row_reading,
+        "files": row_files, "hostile": row_hostile, "reading": row_reading, "events": row_events,
         "bus": row_bus, "beside": row_beside, "idle": row_idle}
 
 

@@ -1,4 +1,4 @@
-"""Reading while it downloads, for scripts/bench agent: how soon pages come, and what that costs the delivery."""
+"""Reading while it downloads, for scripts/bench agent: how soon pages come, and what that costs the delivery and other readers."""
 import http.client
 import json
 import random
@@ -7,7 +7,9 @@ import subprocess
 import threading
 import time
 
-from reporting import Target, row
+from agent_bus import ask
+from measuring import memory, say, wait_until
+from reporting import Extra, Target, row
 
 PRODUCT = "com.example.bench.read"
 # Of the file that is read; --bytes makes it smaller.
@@ -16,6 +18,11 @@ LENGTH = 200_000_000
 SPEED = 2_000_000
 PAGE = 1 << 20
 JUMPS = 10
+# A running download, what takes its place, and how often.
+RUNNING, RUNNING_LENGTH = "com.example.bench.running", 100_000_000
+URGENT, URGENT_LENGTH, PREEMPTIONS = "com.example.bench.urgent", 20_000_000, 5
+# Readers of one download, and those of them that take no byte of their answer.
+READERS, SILENT = 64, 4
 
 
 class Reader:
@@ -114,7 +121,93 @@ def fast_rows(arguments, services, Agent, length):
                 {"pullbox": [sorted(verified)[len(verified) // 2]]}, [Target(None, 1.3)])]
 
 
+def preempting_rows(arguments, services, Agent, package):
+    """From asking for a download now, where another one has the only place, to the first byte of it."""
+    for product, length in ((RUNNING, RUNNING_LENGTH), (URGENT, URGENT_LENGTH)):
+        services.publish(product, package(arguments, product, length))
+    taken = []
+    for _ in range(PREEMPTIONS):
+        with Agent(arguments, services, maximumSpeed=SPEED, maximumDownloads=1, metered="ignore", busy="ignore") as agent:
+            def download(product):
+                listed = ask(agent.socket, "GET", "/v1/downloads")["downloads"]
+                return next((one for one in listed if one["product"] == product), None)
+
+            agent.pullbox("buy", RUNNING, "--yes")
+            wait_until(lambda: (download(RUNNING) or {"bytesReceived": 0})["bytesReceived"] > 0, "a download that runs")
+            agent.pullbox("buy", URGENT, "--yes")
+            waiting = wait_until(lambda: download(URGENT), "a second download")
+            if waiting["bytesReceived"] or waiting["state"] != "waiting":
+                raise RuntimeError(f"the second download does not wait: {waiting}")
+            target = f"/v1/downloads/{waiting['id']}"
+            start = time.monotonic()
+            ask(agent.socket, "PATCH", target, {"urgency": "now"})
+            while not ask(agent.socket, "GET", target)["bytesReceived"]:
+                pass
+            taken.append(time.monotonic() - start)
+            if download(RUNNING)["reason"] != "preempted":
+                raise RuntimeError(f"the download before it was not preempted: {download(RUNNING)}, {download(URGENT)}")
+    return [row("reading-preempt", "wanted now in the place of another download, to its first byte", "s", {"pullbox": taken},
+                [Target(None, 0.3)])]
+
+
+def silent_reader(agent, path):
+    """A connection that has asked for the whole file, and reads nothing of it."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(agent.socket))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: agent\r\n\r\n".encode())
+    return connection
+
+
+def crowd(agent, path, pages, count):
+    """Seconds in which so many readers have read all these pages, each from another one on, and the most memory meanwhile."""
+    failures = []
+
+    def read(number):
+        try:
+            reader = Reader(agent)
+            for page in range(pages):
+                reader.get(path, (number + page) % pages * PAGE)
+            reader.connection.close()
+        except (OSError, RuntimeError, http.client.HTTPException) as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(count)]
+    start, most = time.monotonic(), 0
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        most = max(most, memory(agent.daemon.pid, "RssAnon"))
+        time.sleep(0.02)
+    if failures:
+        raise RuntimeError(f"{len(failures)} readers failed: {failures[0]}")
+    return time.monotonic() - start, most / PAGE
+
+
+def crowd_rows(arguments, services, Agent, length):
+    """Readers of what has come of a download, beside readers who never read on, and without these, in turn."""
+    seconds, anonymous = {"pullbox": [], "none silent": []}, {"pullbox": [], "none silent": []}
+    with Agent(arguments, services, maximumSpeed=SPEED) as agent:
+        reader, path, purchase = begin(agent, length)
+        pages = min(length // PAGE // 2, 16)
+        reader.get(path, 0, pages * PAGE)
+        crowd(agent, path, pages, READERS - SILENT)
+        for _ in range(arguments.runs):
+            for name, silent in (("none silent", 0), ("pullbox", SILENT)):
+                connections = [silent_reader(agent, path) for _ in range(silent)]
+                taken, most = crowd(agent, path, pages, READERS - SILENT)
+                seconds[name].append(taken)
+                anonymous[name].append(most)
+                for connection in connections:
+                    connection.close()
+        say("  reading: " + ", ".join(f"{name} {values[-1]:.2f} s" for name, values in seconds.items()))
+        purchase.join()
+    what = f"{READERS - SILENT} readers of a download beside {SILENT} that never read on"
+    return [row("reading-crowd", f"{what}, {pages} pages each", "s", seconds, [Target("none silent", 1.05)]),
+            row("reading-crowd-memory", f"{what}, RssAnon", "MiB", anonymous, [Extra("none silent", 8)])]
+
+
 def rows(arguments, services, Agent, package):
     length = min(arguments.bytes, LENGTH)
     services.publish(PRODUCT, package(arguments, PRODUCT, length))
-    return slow_rows(arguments, services, Agent, length) + fast_rows(arguments, services, Agent, length)
+    return (slow_rows(arguments, services, Agent, length) + fast_rows(arguments, services, Agent, length)
+            + preempting_rows(arguments, services, Agent, package) + crowd_rows(arguments, services, Agent, length))
