@@ -191,6 +191,21 @@ struct NotificationPlanTests {
     #expect(plan.handle(.unread(product: "p1")).isEmpty)
   }
 
+  @Test("a read that was chosen of a desktop that has gone does not bring back what a person closes later")
+  func readsOfGoneDesktop() throws {
+    for fails in [true, false] {
+      var plan = plan
+      let ready = try notice(plan.handle(.issueReady(product: "p1", title: "1", cover: nil)))
+      #expect(plan.handle(.reading(product: "p1")).isEmpty)
+      if fails { #expect(plan.handle(.unread(product: "p1")).isEmpty) }
+      #expect(plan.handle(.desktopGone).isEmpty)
+      #expect(plan.handle(.desktopThere) == [.show(ready)])
+      #expect(plan.handle(.closed(.product("p1"))).isEmpty, "by a person")
+      #expect(plan.handle(.desktopGone).isEmpty)
+      #expect(plan.handle(.desktopThere).isEmpty)
+    }
+  }
+
   @Test("while another session is at the seat nothing is shown, whatever agents say")
   func seats() {
     var plan = plan
@@ -275,7 +290,21 @@ struct NotificationPlanTests {
     #expect(plan.handle(.agentGone(.session)).isEmpty)
     #expect(plan.handle(prices(nil)).isEmpty, "the other agent still says so")
     #expect(plan.handle(prices(nil, at: .machine)) == [.close(.price("s"))], "it was agreed to, or is off")
-    #expect(plan.handle(prices("3.99 EUR")).count == 1)
+    #expect(plan.handle(prices("3.99 EUR")).isEmpty, "it was told before")
+    #expect(try notice(plan.handle(prices("5.99 EUR"))).body.contains("5.99 EUR"))
+  }
+
+  @Test("prices that were told are remembered up to a bound, and the oldest are forgotten first")
+  func toldPrices() {
+    var plan = plan
+    func price(_ number: Int) -> NotificationPlan.Event {
+      .newPrices(
+        [.init(product: "s", title: "S", price: "\(number) EUR", needsConsent: false)], at: .session)
+    }
+    for number in 0...NotificationPlan.maximumToldPrices { #expect(plan.handle(price(number)).count == 1) }
+    #expect(plan.toldPrices.count == NotificationPlan.maximumToldPrices)
+    #expect(plan.handle(price(1)) == [.close(.price("s"))], "the notice told another one")
+    #expect(plan.handle(price(0)).count == 1, "it is forgotten")
   }
 
   @Test("what one agent says of its downloads and presentations is not taken back by the end of the other")

@@ -8,6 +8,8 @@ final class StandIn: Sendable {
   let calls: AsyncStream<BusRequest>
   private let continuation: AsyncStream<BusRequest>.Continuation
   private let held: Set<String>
+  /// The errors that calls to these objects get in place of an answer. A test changes them.
+  let refusals = Locked<[BusPath: BusInterface]>([:])
 
   /// - Parameter held: the methods that the test answers.
   init(
@@ -25,6 +27,8 @@ final class StandIn: Sendable {
     while let request = await bus.nextRequest() {
       if held.contains(request.member) {
         // The test has it.
+      } else if let name = refusals.current[request.path] {
+        request.answer.refuse(name, "no")
       } else if let answer = answers(request) {
         request.answer.reply(answer)
       } else {

@@ -35,6 +35,8 @@ struct TwoAgentsTests {
     var content: String? = "/own/heroes"
     var library = "/own"
     var subscriptions: [[String: BusValue]] = []
+    /// The answer to `Offer`; nil for a refusal.
+    var offer: [String: BusValue]?
 
     func answer(_ request: BusRequest) -> [BusValue]? {
       switch request.member {
@@ -56,6 +58,7 @@ struct TwoAgentsTests {
         return [.variant(request.arguments[1].text == "Inhibited" ? .boolean(false) : .string(library))]
       case "Subscriptions": return [.array(of: "a{sv}", subscriptions.map { .properties($0) })]
       case "Open": return content.map { [.string($0)] }
+      case "Offer": return offer.map { [.properties($0)] }
       case "SetUrgency": return []
       default: return nil
       }
@@ -324,6 +327,47 @@ struct TwoAgentsTests {
         hastened.append(request.path)
       }
       #expect(hastened == (1...4).map { Self.download("d\($0)") })
+    }
+  }
+
+  @Test("of those that an answer is for, one that the agent does not know any more is passed over")
+  func goneDownload() async throws {
+    let waits = Dictionary(uniqueKeysWithValues: (1...4).map { ("d\($0)", "metered") })
+    try await withHouse(own: Agent(waits: waits)) { house in
+      house.own.refusals.withLock {
+        $0[Self.download("d2")] = "com.pullbox.Agent1.Error.DownloadUnknown"
+      }
+      _ = try await Self.next("Notify", of: house.desktop)
+      try house.choose("0", of: 1)
+      for _ in 1...4 { _ = try await Self.next("SetUrgency", of: house.own) }
+      while await !house.program.actionsUnderWay.isEmpty { await Task.yield() }
+      #expect(await house.program.plan.notices[.link] == nil, "nothing was refused")
+    }
+  }
+
+  @Test("a read that was chosen of a link's notice does not bring back the product's, which a person closes")
+  func readOfLink() async throws {
+    let held: [String: BusValue] = ["title": .string("Heroes"), "held": .boolean(true)]
+    try await withHouse(own: Agent(products: [Self.product], content: nil, offer: held)) { house in
+      try await house.ready(.session)
+      try house.issue(.session)
+      _ = try await Self.next("Notify", of: house.desktop)
+      try await DesktopSession.open(
+        links: ["pullbox:buy/\(Self.product)"], environment: house.session.environment)
+      let question = try await Self.next("Notify", of: house.desktop).arguments
+      #expect(question[5] == .strings(["default", "Read", "0", "Read", "1", "Later"]))
+      func tell(_ member: String, _ number: UInt32, _ last: BusValue) throws {
+        try house.desktop.bus.send(
+          BusSignal(
+            member, of: "org.freedesktop.Notifications", at: "/org/freedesktop/Notifications",
+            arguments: [.uint32(number), last]))
+      }
+      try tell("ActionInvoked", 2, .string("0"))
+      let refused = try await Self.next("Notify", of: house.desktop).arguments
+      #expect(refused[3].text == "The agent has refused that." && refused[1].number == 2)
+      for number in [1, 2] as [UInt32] { try tell("NotificationClosed", number, .uint32(2)) }
+      while await house.program.plan.notices[.link] != nil { await Task.yield() }
+      #expect(await house.program.plan.notices[.product(Self.product)] == nil)
     }
   }
 

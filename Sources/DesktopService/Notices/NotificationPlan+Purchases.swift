@@ -17,23 +17,34 @@ extension NotificationPlan {
     }
   }
 
-  /// Each price is told once. One that no agent has among its prices any more was agreed to, or is not to come: its notice goes.
+  /// Each of the last ``maximumToldPrices`` prices is told once, whatever agents said meanwhile. One that no agent has among its prices any
+  /// more was agreed to, or is not to come: its notice goes. So does that of one in whose place an agent says an earlier one.
   mutating func process(_ new: [NewPrice], at place: AgentPlace) {
     let before = prices[place] ?? [:]
-    let told = prices.values.flatMap(\.values)
-    prices[place] = Dictionary(new.prefix(Self.bound).map { ($0.product, $0) }) { $1 }
-    for price in (prices[place] ?? [:]).values
-    where !told.contains(where: {
-      $0.product == price.product && $0.price == price.price && $0.needsConsent == price.needsConsent
-    }) {
-      put(
-        Notice(
-          .price(price.product), Notice.text(price.title),
-          words.newPrice(Notice.quoted(price.price), consent: price.needsConsent),
-          isQuestion: price.needsConsent))
+    let now = Dictionary(new.prefix(Self.bound).map { ($0.product, $0) }) { $1 }
+    prices[place] = now
+    for price in now.values {
+      let told = ToldPrice(price)
+      guard !toldPrices.contains(told) else {
+        if let former = before[price.product], ToldPrice(former) != told,
+          notices[.price(price.product)]?.body == notice(of: former).body
+        {
+          notices[.price(price.product)] = nil
+        }
+        continue
+      }
+      if toldPrices.count == Self.maximumToldPrices { toldPrices.removeFirst() }
+      toldPrices.append(told)
+      put(notice(of: price))
     }
     for product in before.keys where !prices.values.contains(where: { $0[product] != nil }) {
       notices[.price(product)] = nil
     }
+  }
+
+  private func notice(of price: NewPrice) -> Notice {
+    Notice(
+      .price(price.product), Notice.text(price.title),
+      words.newPrice(Notice.quoted(price.price), consent: price.needsConsent), isQuestion: price.needsConsent)
   }
 }

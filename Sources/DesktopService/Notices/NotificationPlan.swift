@@ -116,12 +116,27 @@ public struct NotificationPlan: Sendable {
     case failed
   }
 
+  /// A price that a person was told, whatever the title of the subscription was.
+  struct ToldPrice: Hashable, Sendable {
+    var product: String
+    var price: String
+    var needsConsent: Bool
+
+    init(_ price: NewPrice) {
+      product = price.product
+      self.price = price.price
+      needsConsent = price.needsConsent
+    }
+  }
+
   /// More issues, or waits of one kind, than this are one notice.
   static let maximumSingle = 3
   /// A download that takes less, in seconds, is not told of when it is here.
   static let leastDuration = 60.0
   /// Notices and downloads that are remembered at most.
   static let bound = 256
+  /// Prices that are remembered as told at most: twice as many as both agents can say at once.
+  static let maximumToldPrices = 4 * bound
 
   let words: NoticeWords
   /// The reasons for which notices are held back.
@@ -144,8 +159,10 @@ public struct NotificationPlan: Sendable {
   var waiting: [AgentObject: (reason: String, wait: Wait)] = [:]
   /// The purchases that wait for an approval.
   var awaiting: Set<AgentObject> = []
-  /// The prices that were told, as each agent said them last, by subscription.
+  /// The prices as each agent said them last, by subscription.
   var prices: [AgentPlace: [String: NewPrice]] = [:]
+  /// The prices that were told, the latest last.
+  var toldPrices: [ToldPrice] = []
 
   /// A plan without notices.
   public init(words: NoticeWords) { self.words = words }
@@ -184,7 +201,8 @@ public struct NotificationPlan: Sendable {
     case .unshown(let subject):
       shown[subject] = nil
       lost.insert(subject)
-    case .desktopGone: (shown, lost) = ([:], lost.union(shown.keys))
+    // It takes no notice away any more for a read that was chosen.
+    case .desktopGone: (shown, lost, readings) = ([:], lost.union(shown.keys), [:])
     case .desktopThere: lost = []
     case .asked(let notice): put(notice)
     case .agentGone(let place): forget(place)

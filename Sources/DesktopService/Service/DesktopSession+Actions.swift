@@ -53,7 +53,7 @@ extension DesktopSession {
     }
   }
 
-  /// Wants all of them now. One that has ended meanwhile does not end that, and who may not do it is asked once and not for each.
+  /// Wants all of them now. One that is there no more does not end that, and who may not do it is asked once and not for each.
   private func hasten(_ downloads: [AgentObject]) async {
     var refusals: [AgentPlace: BusError] = [:]
     for download in downloads where refusals[download.place]?.isDenied != true {
@@ -64,9 +64,7 @@ extension DesktopSession {
       do throws(BusError) {
         _ = try await follower.call("SetUrgency", "com.pullbox.Agent1.Download", path, [.string("now")])
       } catch {
-        if downloads.count == 1 || error.name != "org.freedesktop.DBus.Error.UnknownObject" {
-          refusals[download.place] = error
-        }
+        if downloads.count == 1 || !error.isOfGoneDownload { refusals[download.place] = error }
       }
     }
     for refusal in refusals.values { tell(refusal) }
@@ -162,4 +160,9 @@ extension DesktopSession {
 extension BusError {
   /// Whether the one who asked may not.
   fileprivate var isDenied: Bool { name == "org.freedesktop.DBus.Error.AccessDenied" }
+
+  /// Whether the agent has no such download: by its own error, or by that of the bus for a path without an object.
+  fileprivate var isOfGoneDownload: Bool {
+    name == "com.pullbox.Agent1.Error.DownloadUnknown" || name == "org.freedesktop.DBus.Error.UnknownObject"
+  }
 }

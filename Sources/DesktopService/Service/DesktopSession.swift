@@ -133,8 +133,9 @@ public actor DesktopSession: Service {
 
   private func take(_ answer: NoticeAnswer) {
     switch answer {
-    case .chosen(let action):
-      if case .read(let product) = action { handle(.reading(product: product)) }
+    case .chosen(let action, let subject):
+      // The desktop takes the notice of a link away, and leaves that of the product.
+      if case .read = action, case .product(let product) = subject { handle(.reading(product: product)) }
       if case .dropped = actionsContinuation.yield(action) { giveUp(action) }
     case .closed(let subject): handle(.closed(subject))
     case .gone: handle(.desktopGone)

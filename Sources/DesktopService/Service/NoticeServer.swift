@@ -2,8 +2,8 @@ internal import MessageBus
 
 /// The answer of a person, or of the server, to a notice.
 enum NoticeAnswer: Hashable, Sendable {
-  /// An action was chosen.
-  case chosen(Notice.Action)
+  /// An action of the subject's notice was chosen.
+  case chosen(Notice.Action, of: Notice.Subject)
   /// The notice is gone.
   case closed(Notice.Subject)
   /// The server, and with it all notices, has gone.

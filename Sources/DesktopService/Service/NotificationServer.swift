@@ -87,7 +87,8 @@ actor NotificationServer: NoticeServer {
       return .closed(notice.subject)
     case "ActionInvoked":
       guard signal.arguments.count == 2 else { return nil }
-      return signal.arguments[1].text.flatMap { notice.action(byKey: $0) }.map { .chosen($0) }
+      return signal.arguments[1].text.flatMap { notice.action(byKey: $0) }
+        .map { .chosen($0, of: notice.subject) }
     default: return nil
     }
   }

@@ -32,7 +32,7 @@ actor PortalNotifications: NoticeServer {
         else { continue }
         // The portal takes a notice away that was answered.
         shown[identifier] = nil
-        await take(.chosen(action))
+        await take(.chosen(action, of: notice.subject))
         await take(.closed(notice.subject))
       case .appeared: await take(.there)
       case .missed, .refused: continue
