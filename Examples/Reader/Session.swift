@@ -109,9 +109,11 @@ struct Session {
     pages.addTask {
       guard let page = await shelf.page(number, of: book.product) else { return }
       let name = (page.file.path as NSString).lastPathComponent
-      let file = Self.pagesDirectory.appending(path: "\(number)-\(name)")
+      // The pages of two issues have the same names.
+      let folder = Self.pagesDirectory.appending(path: "\(book.product)")
+      let file = folder.appending(path: "\(number)-\(name)")
       do {
-        try FileManager.default.createDirectory(at: Self.pagesDirectory, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data(page.bytes).write(to: file)
       } catch {
         return await screen.note("\(error)")

@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Iterator
 from datetime import datetime
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, TypeVar, cast
 
 from .errors import UnexpectedResponse
@@ -25,6 +25,15 @@ class MalformedDocument(ValueError):
 
 class UnknownWord(MalformedDocument):
     """A word that is none of its list, and may be one of a later agent."""
+
+
+class ListedWord(StrEnum):
+    """A word of a closed list that names the one which stands in the place of a later agent's."""
+
+    @classmethod
+    def fallback(cls) -> ListedWord:
+        """That word. A document that is read has it; ``cls("typo")`` raises ``ValueError``."""
+        raise NotImplementedError
 
 
 def wire_name(name: str) -> str:
@@ -45,7 +54,8 @@ def decode(kind: type[Value], value: object, place: str = "") -> Value:
     """The value of this type. Members that the type does not have are ignored.
 
     A word that only a later agent has does not make a document unreadable. In its place stands the one that its list names for that
-    (``_missing_``). Without one the member is None; where it has to be there, the object around it is left out of its list, or is None in turn.
+    (``ListedWord.fallback``). Without one the member is None; where it has to be there, the object around it is left out of its list, or is
+    None in turn.
     Raises ``MalformedDocument``, and ``UnknownWord`` where nothing is left.
     """
     return cast(Value, _decode(kind, value, place))
@@ -114,6 +124,8 @@ def _decode_scalar(kind: Any, value: object, place: str) -> object:
         try:
             return kind(value)
         except ValueError:
+            if issubclass(kind, ListedWord):
+                return kind.fallback()
             raise UnknownWord(str(_wrong(place, f"one of {', '.join(word.value for word in kind)}", value))) from None
     raise _wrong(place, {bool: "true or false", str: "a text", int: "a whole number", float: "a number"}.get(kind, "a date"), value)
 

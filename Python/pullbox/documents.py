@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from .coding import ListedWord
 from .errors import Problem
 
 
-class DownloadState(StrEnum):
+class DownloadState(ListedWord):
     """Where a download stands."""
 
     WAITING = "waiting"
@@ -24,8 +25,8 @@ class DownloadState(StrEnum):
     CANCELLED = "cancelled"
 
     @classmethod
-    def _missing_(cls, value: object) -> DownloadState:
-        """A word of a later agent: it is not over."""
+    def fallback(cls) -> DownloadState:
+        """A word of a later agent: it is not over. A final one is never added."""
         return cls.WAITING
 
     @property
@@ -34,7 +35,7 @@ class DownloadState(StrEnum):
         return self in (DownloadState.FINISHED, DownloadState.FAILED, DownloadState.CANCELLED)
 
 
-class SectionPolicy(StrEnum):
+class SectionPolicy(ListedWord):
     """When devices fetch a section."""
 
     REQUIRED = "required"
@@ -42,7 +43,7 @@ class SectionPolicy(StrEnum):
     ON_DEMAND = "on-demand"
 
     @classmethod
-    def _missing_(cls, value: object) -> SectionPolicy:
+    def fallback(cls) -> SectionPolicy:
         """A word of a later agent: nothing says that it comes by itself."""
         return cls.ON_DEMAND
 
@@ -55,7 +56,7 @@ class DownloadUrgency(StrEnum):
     BACKGROUND = "background"
 
 
-class LibraryState(StrEnum):
+class LibraryState(ListedWord):
     """Whether the files of an item can be used."""
 
     PRESENT = "present"
@@ -63,19 +64,19 @@ class LibraryState(StrEnum):
     DAMAGED = "damaged"
 
     @classmethod
-    def _missing_(cls, value: object) -> LibraryState:
+    def fallback(cls) -> LibraryState:
         """A word of a later agent: nothing says that the files can be used."""
         return cls.OFFLINE
 
 
-class OwnershipVerification(StrEnum):
+class OwnershipVerification(ListedWord):
     """Whether an answer rests on the license of the device."""
 
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
 
     @classmethod
-    def _missing_(cls, value: object) -> OwnershipVerification:
+    def fallback(cls) -> OwnershipVerification:
         """A word of a later agent: nothing says that a license does."""
         return cls.UNVERIFIED
 
@@ -97,7 +98,7 @@ class OwnedContent(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class LibraryChange(StrEnum):
+class LibraryChange(ListedWord):
     """The change to an item of the library."""
 
     PLACED = "placed"
@@ -105,12 +106,12 @@ class LibraryChange(StrEnum):
     CHANGED = "changed"
 
     @classmethod
-    def _missing_(cls, value: object) -> LibraryChange:
+    def fallback(cls) -> LibraryChange:
         """A word of a later agent: the item is told in any case."""
         return cls.CHANGED
 
 
-class FaultKind(StrEnum):
+class FaultKind(ListedWord):
     """How a file differs from its manifest."""
 
     MISSING = "missing"
@@ -118,12 +119,12 @@ class FaultKind(StrEnum):
     FOREIGN = "foreign"
 
     @classmethod
-    def _missing_(cls, value: object) -> FaultKind:
+    def fallback(cls) -> FaultKind:
         """A word of a later agent: the file is not as its manifest says."""
         return cls.DAMAGED
 
 
-class SubscriptionState(StrEnum):
+class SubscriptionState(ListedWord):
     """Where a subscription stands."""
 
     ACTIVE = "active"
@@ -132,7 +133,7 @@ class SubscriptionState(StrEnum):
     EXPIRED = "expired"
 
     @classmethod
-    def _missing_(cls, value: object) -> SubscriptionState:
+    def fallback(cls) -> SubscriptionState:
         """A word of a later agent: it is not over, and its dates say until when it serves."""
         return cls.ACTIVE
 

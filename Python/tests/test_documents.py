@@ -141,6 +141,17 @@ class CodingTests(unittest.TestCase):
         with self.assertRaises(pullbox.UnexpectedResponse):
             coding.read(_Person, b'{"mood": "wistful"}')
 
+    def test_a_word_that_is_none_of_its_list_is_refused_outside_of_documents(self) -> None:
+        for kind in (
+                pullbox.DownloadState, pullbox.SectionPolicy, pullbox.LibraryState, pullbox.OwnershipVerification, pullbox.LibraryChange,
+                pullbox.FaultKind, pullbox.SubscriptionState):
+            with self.subTest(kind.__name__):
+                self.assertIs(coding.decode(kind, "typo"), kind.fallback())
+                self.assertIs(kind(kind.fallback().value), kind.fallback())
+                with self.assertRaises(ValueError):
+                    kind("typo")
+        self.assertFalse(pullbox.DownloadState.fallback().is_final)
+
     def test_a_value_of_another_kind_is_named(self) -> None:
         for member, value in (
                 ("length", "1"), ("length", 1.5), ("length", True), ("path", 7), ("placedAt", "yesterday"),

@@ -245,17 +245,70 @@ import Testing
       ])
   }
 
-  @Test("what the library cannot show now is not restored")
-  func offlineContent() async throws {
+  @Test("a download that failed while the agent did not answer is no success for an earlier version here")
+  func failedUnheard() async throws {
     let double = AgentDouble()
-    let item = try Self.item("com.example.a", .offline)
-    double.answer(restored: [item.product], library: [item])
-    double.script([[try AgentDouble.text(.library(LibraryEvent(change: .changed, item: item)))]])
+    var failed = try Sample.download(.failed, "integrity")
+    failed.version = ContentVersion("2.0")
+    let item = try Self.item(failed.product.description)
+    // Of an earlier restore, which failed as well.
+    var earlier = failed
+    (earlier.id, earlier.reason) = (try #require(DownloadIdentifier("d0")), "disk")
+    double.list(ended: [failed, earlier])
+    double.answer(restored: [failed.product], library: [item])
+    double.script([[]])
     let recorder = Recorder()
     try await queue(double, observed: recorder) { queue in
       _ = try await queue.restoreCompletedTransactions()
     }
-    #expect(await recorder.wait(for: 1) == ["library changed com.example.a"])
+    #expect(await recorder.wait(for: 1) == ["failed [] [\"integrity\"] -"])
+  }
+
+  @Test("a download that failed counts until the library holds its version, and not an earlier one")
+  func heldVersions() throws {
+    var failed = try Sample.download(.failed, "integrity")
+    let (old, new) = (try #require(ContentVersion("1.0")), try #require(ContentVersion("2.0")))
+    failed.version = new
+    let other = try #require(ProductIdentifier("com.example.other"))
+    var restore = RunningRestore()
+    restore.begin([failed.product, other])
+    restore.note(ContentDownload(failed))
+    restore.noteHeld([failed.product: [old]])
+    let isOver = restore.outcome != nil
+    #expect(!isOver && restore.awaits(failed.product) && restore.awaits(other))
+    var healed = restore
+    restore.noteHeld([failed.product: [old], other: [old]])
+    guard case .failure(let failure)? = restore.outcome else {
+      Issue.record("it is not over, or has not failed")
+      return
+    }
+    #expect(failure.restored == [other] && failure.downloads.map(\.id) == [failed.id])
+    healed.noteHeld([failed.product: [old, new], other: [old]])
+    guard case .success? = healed.outcome else {
+      Issue.record("it is not over, or has failed")
+      return
+    }
+    #expect(!healed.awaits(failed.product))
+  }
+
+  @Test("what the library cannot show now is not restored until its volume is there again")
+  func offlineContent() async throws {
+    let double = AgentDouble()
+    let (away, back) = (try Self.item("com.example.a", .offline), try Self.item("com.example.a"))
+    double.answer(restored: [away.product], library: [away])
+    // As it is with the snapshot, the first event and the second one.
+    double.hold(later: [[away], [back]])
+    double.script([
+      try [away, back].map { try AgentDouble.text(.library(LibraryEvent(change: .changed, item: $0))) }
+    ])
+    let recorder = Recorder()
+    try await queue(double, observed: recorder) { queue in
+      _ = try await queue.restoreCompletedTransactions()
+    }
+    #expect(
+      await recorder.wait(for: 3) == [
+        "library changed com.example.a", "library changed com.example.a", "restored [\"com.example.a\"]",
+      ])
   }
 
   @Test("time remaining is told in words, and the placed content as a URL")

@@ -12,7 +12,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     case failed
     case cancelled
 
-    /// It is not over, and ``DownloadStatus/reason`` says more.
+    /// It is not over, and ``DownloadStatus/reason`` says more: a state that a later agent adds is never a final one.
     public static var fallback: State? { .waiting }
 
     /// Nothing more will happen to it by itself.

@@ -4,7 +4,6 @@ public import Foundation
 public import PullboxAPI
 import ServiceRuntime
 
-
 /// The delivery of one product's content to this device.
 public struct ContentDownload: Hashable, Sendable, Identifiable {
   /// Waiting, active, paused, finished, failed or cancelled.

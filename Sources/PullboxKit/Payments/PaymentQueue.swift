@@ -175,7 +175,9 @@ public final class PaymentQueue: Sendable {
         try await lookForRestored()
       case .event(.transaction(let transaction)): await apply([PaymentTransaction(transaction)])
       case .event(.download(let download)): await apply([ContentDownload(download)])
-      case .event(.library(let event)): await notify { await $0.paymentQueue(self, library: event) }
+      case .event(.library(let event)):
+        await notify { await $0.paymentQueue(self, library: event) }
+        try await lookForRestored(event.item.product)
       case .event(.issueReady(let item)): await notify { await $0.paymentQueue(self, issueReady: item) }
       case .event(.correctionReady(let item)):
         await notify { await $0.paymentQueue(self, correctionReady: item) }
@@ -230,17 +232,41 @@ public final class PaymentQueue: Sendable {
     reportRestores()
   }
 
-  /// Downloads that began and ended while the agent did not answer are told by no event. Those of restores that begin meanwhile are not
-  /// listed yet.
-  private func lookForRestored() async throws {
-    let begun = state.withLock { $0.restores.filter(\.value.hasBegun).map(\.key) }
+  /// Downloads that began and ended while the agent did not answer are told by no event, and content whose volume is there again by none
+  /// of a download. Those of restores that begin meanwhile are not listed yet.
+  ///
+  /// - Parameter product: the product whose content has changed; nil to look for all of them.
+  private func lookForRestored(_ product: ProductIdentifier? = nil) async throws {
+    let begun = state.withLock { state in
+      state.restores.filter { product.map($0.value.awaits) ?? $0.value.hasBegun }.map(\.key)
+    }
     guard !begun.isEmpty else { return }
+    let downloads: [DownloadStatus]
+    let library: [LibraryItem]
+    do throws(APICallError) {
+      // The newest first.
+      downloads = try await agent.downloads().filter { $0.section == nil }
+      library = try await agent.library()
+    } catch {
+      // An agent that is away is looked at again with the next snapshot.
+      guard error.isUnavailable else { throw error }
+      return
+    }
+    let present = library.filter { ($0.state ?? .present) == .present }
+    var held = Dictionary(grouping: present, by: \.product).mapValues { Set($0.map(\.version)) }
     // Also of a product whose earlier version is here.
-    let coming = Set(try await agent.downloads(.live).filter { $0.section == nil }.map(\.product))
-    let library = try await agent.library()
-    let held = Set(library.filter { ($0.state ?? .present) == .present }.map(\.product)).subtracting(coming)
-    state.withLock { state in
-      for number in begun { state.restores[number]?.noteHeld(held) }
+    let coming = Set(downloads.filter { !$0.state.isFinal }.map(\.product))
+    for product in coming { held[product] = nil }
+    let latest = Dictionary(downloads.map { ($0.product, $0) }) { newest, _ in newest }
+    let failed = latest.values.filter { $0.state != .finished && !coming.contains($0.product) }
+      .map { ContentDownload($0) }
+    state.withLock { [held] state in
+      for number in begun {
+        for download in failed where state.restores[number]?.awaits(download.product) == true {
+          state.restores[number]?.note(download)
+        }
+        state.restores[number]?.noteHeld(held)
+      }
     }
     reportRestores()
   }

@@ -26,9 +26,19 @@ struct RunningRestore: Sendable {
     }
   }
 
-  /// The library holds these whole, and nothing of them is on its way.
-  mutating func noteHeld(_ held: Set<ProductIdentifier>) {
-    for product in products ?? [] where held.contains(product) {
+  /// Whether the restore is of the product, and has not brought it.
+  func awaits(_ product: ProductIdentifier) -> Bool {
+    !restored.contains(product) && products?.contains(product) == true
+  }
+
+  /// The library holds these versions whole, and nothing of their products is on its way. Of a product whose download has failed only the
+  /// version of that download counts: an earlier one was there before.
+  mutating func noteHeld(_ held: [ProductIdentifier: Set<ContentVersion>]) {
+    for product in products ?? [] {
+      guard let versions = held[product] else { continue }
+      if let download = failed[product] {
+        guard let version = download.version, versions.contains(version) else { continue }
+      }
       restored.insert(product)
       failed[product] = nil
     }

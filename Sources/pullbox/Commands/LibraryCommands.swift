@@ -263,11 +263,7 @@ extension OpenCommand {
       group.addTask {
         // A page that is here is open by then, and nothing is waited for.
         try await Task.sleep(for: .milliseconds(500))
-        var wait = PageWait(product)
-        try await agent.follow { update in
-          for text in wait.news(of: update) { console.note(text) }
-          return .continue
-        }
+        try await Self.tellWaits(of: product, from: agent) { console.note($0) }
         return nil
       }
       defer { group.cancelAll() }
@@ -281,6 +277,22 @@ extension OpenCommand {
       path, with: context.arguments.value("with") ?? Opener.program,
       withholding: context.arguments.secretVariables)
     context.console.note("opened \(page.file.path) of \(page.product), which is still on its way")
+  }
+
+  /// Tells what the product's download waits for until the task is cancelled, or the agent's events cannot be read: the page may come all the
+  /// same, and says itself why it does not. Throws `CancellationError`.
+  static func tellWaits(
+    of product: ProductIdentifier, from agent: AgentClient, _ tell: (String) -> Void
+  ) async throws {
+    var wait = PageWait(product)
+    do {
+      try await agent.follow { update in
+        for text in wait.news(of: update) { tell(text) }
+        return .continue
+      }
+    } catch {
+      try Task.checkCancellation()
+    }
   }
 }
 

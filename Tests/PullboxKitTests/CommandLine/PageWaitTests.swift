@@ -1,7 +1,9 @@
 import Commerce
 import CoreTypes
+import HTTPServer
 import PullboxAPI
 import PullboxKit
+import PullboxTesting
 import Testing
 
 @testable import pullbox
@@ -31,6 +33,30 @@ struct PageWaitTests {
         "com.example.heroes.issue42 paused; 'pullbox resume d1' goes on with it"
       ])
     #expect(try news(.failed, "integrity").isEmpty)
+  }
+
+  @Test("events that cannot be read end what is told, and not the wait for the page")
+  func refusedEvents() async throws {
+    let double = AgentDouble()
+    double.list(downloads: [try Sample.download(.waiting, "metered")])
+    double.script([[]])
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    try await withServer(double, at: .unix(path: path)) { _ in
+      let agent = try AgentClient(socketPath: path)
+      let product = try #require(Self.product)
+      var told: [String] = []
+      // The double has no second script: the events are refused then.
+      try await OpenCommand.tellWaits(of: product, from: agent) { told.append($0) }
+      #expect(told.count == 1)
+      await #expect(throws: CancellationError.self) {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.cancelAll()
+          group.addTask { try await OpenCommand.tellWaits(of: product, from: agent) { _ in } }
+          try await group.waitForAll()
+        }
+      }
+    }
   }
 
   @Test("a later try is no other reason, and other products and sections are none of it")

@@ -10,6 +10,7 @@ final class AgentDouble: AsyncHandler {
   private struct State {
     var transactions: [AgentTransaction] = []
     var downloads: [DownloadStatus] = []
+    var ended: [DownloadStatus] = []
     var scripts: [[String]] = []
     var requests: [String] = []
     var eventsRefusal = Problem(.forbidden)
@@ -21,6 +22,7 @@ final class AgentDouble: AsyncHandler {
     var restored: [ProductIdentifier]?
     var restores: [AgentRestoreRequest] = []
     var library: [LibraryItem] = []
+    var laterLibraries: [[LibraryItem]] = []
   }
 
   private let state = Mutex(State())
@@ -31,6 +33,12 @@ final class AgentDouble: AsyncHandler {
       state.downloads = downloads
     }
   }
+
+  /// Sets the downloads that only lists of all downloads have, before the others.
+  func list(ended: [DownloadStatus]) { state.withLock { $0.ended = ended } }
+
+  /// Sets what the library holds each time after it was listed; the last of them stays.
+  func hold(later libraries: [[LibraryItem]]) { state.withLock { $0.laterLibraries = libraries } }
 
   /// Each script is what one connection to the events gets, text by text; then it ends.
   func script(_ scripts: [[String]]) { state.withLock { $0.scripts = scripts } }
@@ -99,9 +107,15 @@ final class AgentDouble: AsyncHandler {
       }
       guard let restored = state.restored else { return Self.problem(Problem(.purchaseRequired)) }
       return Self.json(AgentRestoreResponse(products: restored))
-    case "/v1/library": return Self.json(LibraryResponse(items: state.library))
+    case "/v1/library":
+      self.state.withLock { state in
+        if !state.laterLibraries.isEmpty { state.library = state.laterLibraries.removeFirst() }
+      }
+      return Self.json(LibraryResponse(items: state.library))
     case "/v1/transactions": return Self.json(AgentTransactionsResponse(transactions: state.transactions))
-    case "/v1/downloads": return Self.json(DownloadsResponse(downloads: state.downloads))
+    case "/v1/downloads":
+      let ended = request.queryValues("state").isEmpty ? state.ended : []
+      return Self.json(DownloadsResponse(downloads: ended + state.downloads))
     case "/v1/events":
       guard let script else { return Self.problem(state.eventsRefusal) }
       return HTTPResponse(
