@@ -85,14 +85,6 @@ package struct GrantMachine: Hashable, Sendable {
     }
   }
 
-  /// Whether it is an application's for reading, which reports nothing, also of one that is revoked now.
-  package var isOfReader: Bool {
-    switch state {
-    case .reading, .revoked(was: .reading): true
-    default: false
-    }
-  }
-
   /// Takes the event in and returns what follows from it; empty where nothing does. An event that changes
   /// nothing may come any number of times.
   package mutating func handle(_ event: Event) -> [Action] {

@@ -240,5 +240,5 @@ def check(arguments, browser, product, has_script):
     desk.house()
     desk.language()
     for visitor in (desk.one, desk.ada):
-        visitor.close("status of 422", "/cover?")
+        visitor.close("status of 422")
     restart(arguments)

@@ -147,5 +147,5 @@ def check(arguments, browser, product, has_script):
     assistant.enter(assistant.page.locator(f"main a[href*='&product={product}']").first)
     assistant.expect("Because", transaction)
     for visitor in (assistant, other):
-        visitor.close("/cover?")
+        visitor.close()
     restart(arguments)

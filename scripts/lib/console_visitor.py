@@ -195,8 +195,7 @@ class Visitor:
         return self.notice(action)
 
     def close(self, *meant):
-        """Fails for what the browser reported meanwhile, but for what has one of these texts. A package that is one file has no cover, and
-        is asked for it."""
+        """Fails for what the browser reported meanwhile, but for what has one of these texts."""
         self.context.close()
         if errors := [text for text in self.errors if not any(part in text for part in meant)]:
             raise Failure("\n".join([f"{self.name}:", *errors]))

@@ -49,11 +49,9 @@ extension GrantService {
       let sent =
         try DeliveredBytesTable.bytes(of: grant.number, in: connection)
         + (unrecorded[grant.handle] ?? .zero)
-      // An application for reading reports nothing: to it all is delivered that was sent whole.
-      let isCompleted =
-        grant.machine.wasCompleted || grant.machine.isOfReader && sent >= grant.length
+      // An application for reading reports nothing, and what it was sent may be the same part again: that counts as its share alone.
       let delivery = ConsumptionStatement.Delivery(
-        sent: sent, length: grant.length, isCompleted: isCompleted)
+        sent: sent, length: grant.length, isCompleted: grant.machine.wasCompleted)
       let known = best[grant.product]
       if known.map({ ($0.isCompleted ? 1 : 0, $0.sent) < (delivery.isCompleted ? 1 : 0, sent) }) ?? true {
         best[grant.product] = delivery

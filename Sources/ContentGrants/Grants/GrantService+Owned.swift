@@ -7,7 +7,7 @@ import DeliveryRecords
 import PullboxAPI
 import SystemCalls
 
-/// What customers own, for operators: from the ledger alone, no store is asked.
+/// The possessions of customers, for operators: from the ledger alone, no store is asked.
 extension GrantService {
   /// The products that the customers of the subject own at `moment`, now unless given, by name: a page of those behind `after`. The latest
   /// ``maximumReadTransactions`` purchases of each customer count; it rests on the ledger until that moment, and on today's catalog and policies.
@@ -49,7 +49,7 @@ extension GrantService {
     }
   }
 
-  /// Of what was bought at two stores the one counts that is owned for longer.
+  /// A product that was bought at two stores counts as the one that is owned for longer.
   private static func add(
     _ report: EntitlementReport, of purchases: [VerifiedTransaction],
     to owned: inout [ProductIdentifier: CustomerEntitlement]

@@ -118,7 +118,13 @@ extension Library {
         let choices = try database.sectionChoices(of: record.product)
         guard choices.values.contains(false), let manifest = try manifest(of: record) else { continue }
         for section in manifest.sections
-        where choices[section.tag] == false && !manifest.selectedSections.contains(section.tag) {
+        where section.policy != .required && choices[section.tag] == false
+          && !manifest.selectedSections.contains(section.tag)
+        {
+          // The last file goes last: where it is gone, nothing was broken off.
+          guard let last = manifest.unabridged.files.last(where: { $0.section == section.tag }),
+            try operations.status(of: "\(directory(of: record))/\(last.path.text)") != nil
+          else { continue }
           _ = try remove(section.tag, from: record, manifest)
         }
       } catch {

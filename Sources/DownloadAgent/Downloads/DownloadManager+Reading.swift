@@ -89,10 +89,14 @@ extension DownloadManager {
   /// Ends what is read no more: its urgency is what it was, and its pieces come in the server's order.
   func endIdleReadings() {
     for (identifier, reading) in readings {
-      if reading.endHaste(idleFor: readingGrace) { publish(identifier) }
-      guard let idle = reading.idleTime, idle >= readingGrace else { continue }
-      readings[identifier] = nil
-      if let record = runner[identifier]?.record { endDemand(of: record) }
+      let wasHastened = reading.isHastened
+      var hasChanged = reading.endHaste(idleFor: readingGrace)
+      if let idle = reading.idleTime, idle >= readingGrace {
+        readings[identifier] = nil
+        if let record = runner[identifier]?.record { endDemand(of: record) }
+        hasChanged = wasHastened
+      }
+      if hasChanged { publish(identifier) }
     }
   }
 

@@ -23,6 +23,8 @@ struct ConsoleAsset: Sendable {
   static let script = ConsoleAsset(
     "console.js", "text/javascript; charset=utf-8", ConsoleScript.text + UploadScript.text)
   static let icon = ConsoleAsset("icon.svg", "image/svg+xml", ConsoleStyle.icon)
+  /// The picture of a product whose package has no cover.
+  static let noCover = ConsoleAsset("no-cover.svg", "image/svg+xml", ConsoleStyle.noCover)
   static let all = [style, script, icon]
 
   /// Where browsers find it.

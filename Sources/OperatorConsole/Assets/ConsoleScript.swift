@@ -24,7 +24,6 @@ enum ConsoleScript {
         if (heard && news.length) heard.textContent = news.map(task => task.querySelector("p").textContent).join(" ");
       };
       if (live && window.EventSource) {
-        const source = new EventSource("/console/events");
         const outdated = document.querySelector("[data-behavior=outdated]");
         const readAt = document.querySelector("[data-behavior=read-at]");
         let shown = live.innerHTML, busy = false;
@@ -50,8 +49,18 @@ enum ConsoleScript {
             readAt.replaceChildren(...time.childNodes);
           } catch { outdated.hidden = false; } finally { busy = false; }
         };
-        source.addEventListener("look", refresh);
-        source.addEventListener("error", refresh);
+        // A browser makes a lost connection anew by itself, and ends it for good where the answer is another one.
+        let source;
+        const listen = () => {
+          source = new EventSource("/console/events");
+          source.addEventListener("look", refresh);
+          source.addEventListener("error", () => {
+            if (source.readyState === EventSource.CLOSED) setTimeout(listen, 30_000);
+            refresh();
+          });
+        };
+        listen();
+        document.addEventListener("visibilitychange", refresh);
         addEventListener("pagehide", () => source.close());
       }
 

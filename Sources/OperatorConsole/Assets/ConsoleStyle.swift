@@ -63,7 +63,7 @@ enum ConsoleStyle {
     dl.fields dt { color: var(--muted); } dl.fields dd { margin: 0; }
     form.fields > p { flex: 1 1 100%; margin: 0; max-width: none; }
     form.fields { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: flex-end; margin: .5rem 0 1rem; }
-    form.stacked { display: grid; justify-items: start; gap: .75rem; max-width: 46rem; margin: .5rem 0 1rem; }
+    form.stacked { display: grid; grid-template-columns: minmax(0, 1fr); justify-items: start; gap: .75rem; max-width: 46rem; margin: .5rem 0 1rem; }
     form.stacked .field { width: 100%; }
     .field { display: flex; flex-direction: column; gap: .1875rem; max-width: 100%; }
     .field.wide { flex: 1 1 100%; max-width: 46rem; }
@@ -122,5 +122,11 @@ enum ConsoleStyle {
   static let icon = """
     <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path fill="#0a58a8" d="M5 3h22v26H5z"/><path fill="#fff" \
     d="M8 6h7v9H8zm9 0h7v5h-7zm0 7h7v13h-7zm-9 4h7v9H8z"/></svg>
+    """
+
+  /// An empty page.
+  static let noCover = """
+    <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 48"><path fill="#e4e7eb" d="M0 0h32v48H0z"/><path fill="#9aa2ad" \
+    d="M8 14h16v2H8zm0 6h16v2H8zm0 6h10v2H8z"/></svg>
     """
 }

@@ -113,7 +113,7 @@ struct CustomerPage {
       ])
   }
 
-  /// What is owned, because of what and until when, with the explanation of each.
+  /// The table of owned products, because of what and until when, with the explanation of each.
   private func owned(_ page: PullboxAPI.Page<CustomerEntitlement>) -> Markup {
     guard !page.items.isEmpty else { return element(.p) { words(.nothingOwned) } }
     return Markup([

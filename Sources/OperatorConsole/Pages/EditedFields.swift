@@ -186,10 +186,13 @@ extension EditedFields {
     return value
   }
 
+  /// The code of a fault that is shown beside its field.
+  static let unreadable = "field-unreadable"
+
   /// A field that cannot be read: its name stands with the fault, so that the sentence is shown beside it.
   private static func refusal(_ field: String, _ sentence: String) -> Problem {
     Problem(
       .requestMalformed, sentence,
-      faults: [Problem.Fault(code: "field-unreadable", path: field, detail: sentence)])
+      faults: [Problem.Fault(code: unreadable, path: field, detail: sentence)])
   }
 }

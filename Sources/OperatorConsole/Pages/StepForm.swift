@@ -30,7 +30,7 @@ enum StepForm {
           Parts.time(meanwhile.at, words)
         }
       }
-      for fault in problem.faults ?? [] where fault.detail != problem.detail {
+      for fault in problem.faults ?? [] where fault.code != EditedFields.unreadable {
         element(.p) { Markup.foreign("\(fault.path.map { "\($0): " } ?? "")\(fault.detail)") }
       }
     }

@@ -130,40 +130,34 @@ struct TodayPage {
     case .failure(let problem): return .failure(problem)
     case .success(let page): entries = page
     }
-    var paused: [PausedRelease] = []
     var known: Set<String> = []
-    for entry in entries.items where known.insert(entry.subject).inserted {
-      let parts = entry.subject.split(separator: " ").map(String.init)
-      guard parts.count == 2 else { continue }
-      switch await isPaused(parts[0], parts[1], since: entry.at) {
-      case .failure(let problem): return .failure(problem)
-      case .success(false): continue
-      case .success(true):
-        paused.append(
-          PausedRelease(subject: entry.subject, address: .console("products", parts[0], parts[1])))
-      }
+    let latest = entries.items.filter { known.insert($0.subject).inserted }
+    let standing = await withTaskGroup(of: (Int, Bool).self) { group in
+      for (index, entry) in latest.enumerated() { group.addTask { (index, await stands(entry)) } }
+      return await group.reduce(into: [Int: Bool]()) { $0[$1.0] = $1.1 }
     }
-    return .success(paused)
+    return .success(
+      latest.enumerated().filter { standing[$0.offset] == true }.map { _, entry in
+        let parts = entry.subject.split(separator: " ").map(String.init)
+        return PausedRelease(
+          subject: entry.subject,
+          address: parts.count == 2 ? .console("products", parts[0], parts[1]) : .console("products"))
+      })
   }
 
-  /// Whether the version stands as its pause at `time` has left it, and no other one was released since.
-  private func isPaused(_ product: String, _ version: String, since time: Timestamp) async -> Result<
-    Bool, Problem
-  > {
-    let record = await visit.get(
-      .interface("products", product, "versions", version), as: VersionRecord.self)
-    switch record {
-    case .failure(let problem) where problem.code == .productUnknown || problem.code == .versionUnknown:
-      return .success(false)
-    case .failure(let problem): return .failure(problem)
-    case .success(let record) where record.state != .superseded || record.reason == nil:
-      return .success(false)
-    case .success: break
-    }
-    return await visit.get(.interface("products", product), as: OperatorProduct.self).map { product in
-      !product.versions.contains { version in
-        version.state == .released && version.released.map { $0 > time } == true
-      }
+  /// Whether the version stands as its pause has left it, and no other one was released since. A pause of which that is not known stands.
+  private func stands(_ pause: AuditEntry) async -> Bool {
+    let parts = pause.subject.split(separator: " ").map(String.init)
+    guard parts.count == 2 else { return false }
+    switch await visit.get(.interface("products", parts[0]), as: OperatorProduct.self) {
+    case .failure(let problem): return problem.code != .productUnknown
+    case .success(let product):
+      // Of many versions the newest are listed, and those that are released always.
+      guard let version = product.versions.first(where: { "\($0.version)" == parts[1] }) else { return false }
+      return version.state == .superseded && version.reason != nil
+        && !product.versions.contains { other in
+          other.state == .released && other.released.map { $0 > pause.at } == true
+        }
     }
   }
 

@@ -142,6 +142,12 @@ extension Console {
     }
     let address = Address(parts, query: visit.request.query.map { ($0.name, $0.value) })
     var response = await visit.reader.interface.answer(.get, address, with: visit.visitor.key)
+    // A package of one file has no cover: a picture says so.
+    if path[1] == "cover", case .bytes(let document) = response.body,
+      Problem(document: document, status: response.status.rawValue, isDeclared: true)?.code == .previewUnknown
+    {
+      return ConsoleAsset.noCover.response(to: visit.request, digest: "")
+    }
     // What a package brings is shown as a picture, or not at all.
     guard response.headers["Content-Type"]?.hasPrefix("image/") == true,
       response.headers["Content-Type"] != "image/svg+xml"

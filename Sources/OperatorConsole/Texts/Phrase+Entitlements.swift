@@ -1,6 +1,6 @@
 import Commerce
 
-/// What speaks for and against an entitlement, in words. In English the interface's own sentence says it.
+/// The rules that speak for and against an entitlement, in words. In English the interface's own sentence says it.
 extension EntitlementRule {
   var phrase: Phrase {
     switch self {

@@ -54,6 +54,17 @@ struct ConsolePageTests {
     }
   }
 
+  @Test("a package without a cover is shown by a picture that says so, and what there is not by none")
+  func withoutCover() async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      try await server.publish(package)
+      let browser = try await signedIn(server)
+      let cover = try await browser.get("/console/pictures/com.example.issue1/cover?version=1.0&width=320")
+      #expect(cover.status == 200 && cover.headers["Content-Type"] == "image/svg+xml")
+      #expect(try await browser.get("/console/pictures/com.example.issue1/samples/1").status == 404)
+    }
+  }
+
   @Test("a page as JSON is what the interface answers, and no other address is shown so")
   func asJSON() async throws {
     try await ServerHarness.run(options: Self.everywhere) { server in

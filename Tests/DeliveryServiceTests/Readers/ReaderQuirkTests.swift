@@ -5,7 +5,7 @@ import Testing
 
 @testable import DeliveryService
 
-/// What applications for reading have stumbled over elsewhere, each by its name (docs/catalogue-feeds.md, "What is checked").
+/// The stones that applications for reading have stumbled over elsewhere, each by its name (docs/catalogue-feeds.md, "What is checked").
 @Suite("Applications for reading as they are", .timeLimit(.minutes(2)))
 struct ReaderQuirkTests {
   private static let content = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7 / 3) }

@@ -1,6 +1,7 @@
 import AgentRecords
 import AgentTesting
 import Commerce
+import ContentLibrary
 import ContentPackage
 import CoreTypes
 import Glibc
