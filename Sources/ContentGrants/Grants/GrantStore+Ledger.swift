@@ -130,6 +130,11 @@ extension GrantStore {
       }
     }
 
+    /// The products of what is to be written, by name.
+    func products(_ rule: LedgerRule) -> [ProductIdentifier] {
+      Set(zip(revisions, known).filter { !rule.leaves($0, $1) }.map(\.0.transaction.product)).sorted()
+    }
+
     /// Nothing is to be written: what was said, and whose it is, is known.
     func isKnown(_ rule: LedgerRule) -> Bool {
       zip(revisions, known).allSatisfy { rule.leaves($0, $1) }
@@ -160,6 +165,7 @@ extension GrantStore {
       entries: zip(survey.transactions, survey.known).map { .init(transaction: $0, customer: $1.customer) })
     update.later = survey.later(rule)
     if survey.isKnown(rule) { return update }
+    try ProductTable.noteBought(survey.products(rule), in: connection)
     for group in survey.groups {
       let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
       if isLeft && group.customers.count <= 1 { continue }

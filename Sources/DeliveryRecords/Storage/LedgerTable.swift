@@ -117,7 +117,6 @@ package enum LedgerTable {
         .optional(transaction.acknowledgement?.reference), .optional(transaction.acknowledgement?.deadline),
         .optional(transaction.origin.map { $0.version?.description ?? "" }),
       ])
-    try ProductTable.noteBought(transaction.product, in: connection)
   }
 
   /// Its store has repeated what the row has, as of these dates. Nothing changes where the row was written since. Runs in a write

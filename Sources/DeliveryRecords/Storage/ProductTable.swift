@@ -147,11 +147,16 @@ package enum ProductTable {
     try connection.first("SELECT 1 FROM bought_products WHERE product = ?", [.identifier(id)]) != nil
   }
 
-  /// Notes that there was a payment for the product, whether the catalog has it or not. Runs in a write that holds the product at
-  /// least shared, so that no other write removes it beside.
-  static func noteBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws {
-    try connection.enqueue(
-      "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING", [.identifier(id)])
+  /// Notes that there was a payment for each of the products, whether the catalog has it or not. Runs once in a write that holds them at
+  /// least shared, so that no other write removes one beside, and before ``LedgerTable/write(_:of:in:)``. Two writes that note the
+  /// same new products wait for each other: `products` are in the order of their names, so that they wait in no circle.
+  package static func noteBought(_ products: [ProductIdentifier], in connection: borrowing Connection) throws
+  {
+    for product in products {
+      try connection.enqueue(
+        "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING",
+        [.identifier(product)])
+    }
   }
 
   /// Removes it with its review; nothing may refer to it.
