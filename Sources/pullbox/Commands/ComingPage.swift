@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
@@ -41,37 +42,73 @@ struct ComingPage: Sendable {
     try await BlockingPool.shared.run { () throws in
       guard try FileSystem.status(of: parent) != nil else { return }
       for entry in try FileSystem.list(parent) where entry.name.hasPrefix("\(product)-") {
+        // Another product's name may begin so.
+        guard ContentVersion(String(entry.name.dropFirst("\(product)-".utf8.count))) != nil else { continue }
         try FileSystem.removeRecursively("\(parent)/\(entry.name)")
       }
     }
   }
 
-  /// Waits for its bytes, and returns the path of a file that has them. Pages of other content that were opened so are removed.
+  /// Waits for its bytes, and returns the path of a file that has them. Pages of other content that were opened so are removed then; what other
+  /// commands are fetching stays, and the same page may be fetched by several.
   func fetch(from agent: AgentClient, keptIn state: CommandStateDirectory) async throws -> String {
     let parent = state.path + "/coming"
     let directory = "\(parent)/\(product)-\(version)"
     let target = "\(directory)/\(FileSystem.lastPart(of: file.path))"
-    try await BlockingPool.shared.run { () throws in
-      try FileSystem.createDirectories(directory, permissions: 0o700)
-      for entry in try FileSystem.list(parent) where "\(parent)/\(entry.name)" != directory {
-        try FileSystem.removeRecursively("\(parent)/\(entry.name)")
-      }
-    }
+    let part = "\(parent)/\(Self.partial)\(RandomBytes.token(bits: 64))"
     let writer = try await BlockingPool.shared.run { () throws(SystemError) in
-      PartialFile(try FileDescriptor.open(target + ".part", .readWrite, options: [.create, .truncate]))
+      try FileSystem.createDirectories(parent, permissions: 0o700)
+      return PartialFile(try FileDescriptor.open(part, .readWrite, options: [.create, .exclusive]))
     }
-    var position = ByteCount.zero
-    for try await part in agent.contents(of: file, in: .product(product, version: version)) {
-      let offset = position
-      try await BlockingPool.shared.run { () throws(SystemError) in
-        try writer.descriptor.write(part.span, at: offset)
+    do {
+      var position = ByteCount.zero
+      for try await piece in agent.contents(of: file, in: .product(product, version: version)) {
+        let offset = position
+        try await BlockingPool.shared.run { () throws(SystemError) in
+          try writer.descriptor.write(piece.span, at: offset)
+        }
+        position = position + ByteCount(piece.count)
       }
-      position = position + ByteCount(part.count)
-    }
-    try await BlockingPool.shared.run { () throws(SystemError) in
-      try FileSystem.rename(target + ".part", to: target)
+      try await BlockingPool.shared.run { () throws(SystemError) in
+        try Self.move(part, to: target, in: directory)
+        try Self.removeOthers(than: directory, in: parent)
+      }
+    } catch {
+      _ = try? await BlockingPool.shared.run { () throws(SystemError) in try FileSystem.removeFile(part) }
+      throw error
     }
     return target
+  }
+
+  /// The beginning of the names of what is being fetched.
+  private static let partial = ".part-"
+  /// A file that is older was left by a command that was killed.
+  private static let longestFetch: Duration = .seconds(7 * 86_400)
+
+  /// Another command may remove the directory between the two steps.
+  private static func move(_ part: String, to target: String, in directory: String) throws(SystemError) {
+    for _ in 1..<8 {
+      try FileSystem.createDirectories(directory, permissions: 0o700)
+      do throws(SystemError) {
+        return try FileSystem.rename(part, to: target)
+      } catch {
+        guard error.isFileMissing, try FileSystem.status(of: part) != nil else { throw error }
+      }
+    }
+    try FileSystem.rename(part, to: target)
+  }
+
+  private static func removeOthers(than directory: String, in parent: String) throws(SystemError) {
+    let now = SystemWallClock().now()
+    for name in try FileSystem.list(parent).map(\.name) where "\(parent)/\(name)" != directory {
+      let path = "\(parent)/\(name)"
+      if name.hasPrefix(partial), let status = try FileSystem.status(of: path),
+        now - status.modified < longestFetch
+      {
+        continue
+      }
+      try FileSystem.removeRecursively(path)
+    }
   }
 }
 
