@@ -147,6 +147,14 @@ struct ExplanationTests {
       let page = try await browser.get("/console/customers?transaction=\(bought.transactionIdentifier)")
       #expect(page.text.contains("It was the latest issue when a subscription began."))
       #expect(page.text.contains("com.example.heroes.plan"))
+      #expect(page.text.contains("pullbox explain --transaction \(bought.transactionIdentifier)<"))
+      let behind = try await browser.get(
+        "/console/customers?transaction=\(bought.transactionIdentifier)&behind=zzz")
+      #expect(behind.text.contains("Nothing more is owned.") && behind.text.contains("First page"))
+      let before = try await browser.get(
+        "/console/customers?transaction=\(bought.transactionIdentifier)&at=2020-01-01T00:00:00Z")
+      #expect(before.text.contains("Nothing was owned then."))
+      #expect(before.text.contains(" --at &#39;2020-01-01T00:00:00Z&#39;<"))
     }
   }
 

@@ -1,6 +1,8 @@
 // Purchases, and the prices of subscriptions.
 extension NotificationPlan {
-  mutating func process(_ name: AgentObject, _ title: String, _ reason: String, _ step: String) {
+  mutating func process(
+    purchase name: AgentObject, title: String, reason: String, step: String
+  ) {
     let subject = Notice.Subject.transaction(name)
     let title = Notice.text(title)
     switch (reason, step) {

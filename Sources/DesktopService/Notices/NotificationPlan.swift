@@ -186,7 +186,8 @@ public struct NotificationPlan: Sendable {
       if notices[.product(product)] != nil { readings[product] = .underWay }
     case .unread(let product): keep(product)
     case .download(let download, let now): process(download, at: now)
-    case .transaction(let name, let title, let reason, let step): process(name, title, reason, step)
+    case .transaction(let name, let title, let reason, let step):
+      process(purchase: name, title: title, reason: reason, step: step)
     case .subscription(let product, let title, let hasEnded):
       put(
         Notice(

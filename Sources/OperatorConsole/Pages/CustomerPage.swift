@@ -17,31 +17,27 @@ struct CustomerPage {
     try visit.request.requireQuery(
       only: Set(Self.names + ["store", "product", "at", "after", "behind", "notice"]))
     let subject = Self.names.map { ($0, visit.value($0)) }
-    let isAsked = subject.contains { $0.1 != nil }
     // The interface's customers have one name, and devices and users one store.
     let isOne = subject.count { $0.1 != nil } == 1
-    let people =
-      isOne
-      ? await visit.get(
-        .interface("customers", query: subject + [("store", visit.value("store"))]),
-        as: OperatorCustomers.self) : nil
-    let list = granted(subject, people)
-    let grants: Result<PullboxAPI.Page<OperatorGrant>, Problem>?
-    if let list { grants = await visit.get(list) } else { grants = nil }
-    let ownedList = entitlements(subject)
-    let entitled: Result<PullboxAPI.Page<CustomerEntitlement>, Problem>?
-    if let ownedList { entitled = await visit.get(ownedList) } else { entitled = nil }
-    let explanation = explanationAddress(subject)
-    let explained: Result<ExplanationResponse, Problem>?
-    if let explanation {
-      explained = await visit.get(explanation, as: ExplanationResponse.self)
-    } else {
-      explained = nil
-    }
+    let (ownedList, explanation) = (entitlements(subject), explanationAddress(subject))
+    async let askedOwned = read(ownedList, as: PullboxAPI.Page<CustomerEntitlement>.self)
+    async let askedWhy = read(explanation, as: ExplanationResponse.self)
+    async let askedPeople = read(
+      isOne ? .interface("customers", query: subject + [("store", visit.value("store"))]) : nil,
+      as: OperatorCustomers.self)
+    // Whose grants they are, the people may have to tell first.
+    async let askedGrants =
+      visit.value("account") == nil
+      ? read(granted(subject, nil), as: PullboxAPI.Page<OperatorGrant>.self) : nil
+    let people = await askedPeople
+    let grants =
+      visit.value("account") == nil
+      ? await askedGrants
+      : await read(granted(subject, people), as: PullboxAPI.Page<OperatorGrant>.self)
+    let (entitled, explained) = await (askedOwned, askedWhy)
     return Page(
-      words(.customers), in: .customers,
-      reading: explanation ?? (isAsked ? list ?? .interface("customers", query: subject) : nil),
-      command: explanation == nil ? nil : command
+      words(.customers), in: .customers, reading: explanation ?? ownedList,
+      command: isOne ? command : nil
     ) {
       element(.p, .look(.hint)) { words(.customerHint) }
       Parts.filters(.console("customers"), words) {
@@ -73,6 +69,14 @@ struct CustomerPage {
     }
   }
 
+  /// The reading at that address; nil without one.
+  private func read<Value: Decodable & Sendable>(
+    _ address: Address?, as type: Value.Type
+  ) async -> Result<Value, Problem>? {
+    guard let address else { return nil }
+    return await visit.get(address, as: type)
+  }
+
   private static let names = ["transaction", "device", "account", "customer"]
 
   /// The list of the grants. That of an application's user is that of the customer, where there is one alone.
@@ -99,7 +103,11 @@ struct CustomerPage {
     let subject = Self.names.compactMap { name in
       visit.value(name).map { " --\(name) \(shellWord($0))" }
     }
-    return "pullbox explain \(shellWord(visit.value("product") ?? ""))\(subject.joined())"
+    let product = visit.value("product").map { " \(shellWord($0))" } ?? ""
+    let rest = [("store", "store-name"), ("at", "at")].compactMap { name, option in
+      visit.value(name).map { " --\(option) \(shellWord($0))" }
+    }
+    return "pullbox explain\(product)\(subject.joined())\(rest.joined())"
   }
 
   /// The list of what is owned, behind the product at which the page before ended.
@@ -115,7 +123,7 @@ struct CustomerPage {
 
   /// The table of owned products, because of what and until when, with the explanation of each.
   private func owned(_ page: PullboxAPI.Page<CustomerEntitlement>) -> Markup {
-    guard !page.items.isEmpty else { return element(.p) { words(.nothingOwned) } }
+    guard !page.items.isEmpty else { return nothingOwned }
     return Markup([
       Parts.table(
         words(.ownedByCustomer),
@@ -126,7 +134,8 @@ struct CustomerPage {
             .init(
               Markup([
                 Parts.link(
-                  .console("customers", query: [("transaction", "\(item.transaction)")]),
+                  .console(
+                    "customers", query: [("transaction", "\(item.transaction)"), ("store", "\(item.store)")]),
                   "\(item.transaction)"),
                 Markup(", "), Parts.time(item.purchased, words),
               ])),
@@ -137,6 +146,16 @@ struct CustomerPage {
         element(.p) { Parts.link(visit.address.with("notice", nil).with("behind", next), words(.nextPage)) }
       } ?? .nothing,
     ])
+  }
+
+  private var nothingOwned: Markup {
+    guard visit.value("behind") != nil else {
+      return element(.p) { words(visit.value("at") == nil ? .nothingOwned : .nothingOwnedThen) }
+    }
+    return element(.p) {
+      words(.nothingMoreOwned) + " "
+      Parts.link(visit.address.with("notice", nil).with("behind", nil), words(.firstPage))
+    }
   }
 
   private func explained(_ product: ProductIdentifier) -> Address {

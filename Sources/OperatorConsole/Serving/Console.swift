@@ -139,6 +139,18 @@ package struct Console: AsyncHandler {
       request: request, visitor: visitor,
       reader: OperatorReader(interface: interface.asked(for: request.id), key: visitor.key),
       now: clock.now())
+    do {
+      return try await answer(path, visit, door, secret: secret)
+    } catch let problem as Problem {
+      return refusal(problem, to: request, in: visit.words)
+    }
+  }
+
+  /// Answers who is signed in.
+  private func answer(
+    _ path: [String], _ visit: Visit, _ door: Door, secret: String
+  ) async throws -> HTTPResponse {
+    let request = visit.request
     if request.method == .get, path == ["events"] {
       return try events.response { [sessions] in
         do {
@@ -167,13 +179,16 @@ package struct Console: AsyncHandler {
     HTTPResponse(status: status, headers: ["Content-Type": "text/html; charset=utf-8"], body: .bytes(bytes))
   }
 
-  /// The page of a refusal, in the browser's language.
-  private func refusal(_ problem: Problem, to request: HTTPRequest) -> HTTPResponse {
-    let words = Words(Language(accepting: request.headers.values(of: "Accept-Language")))
+  /// The page of a refusal, in the session's language, and in the browser's where there is none.
+  private func refusal(
+    _ problem: Problem, to request: HTTPRequest, in language: Words? = nil
+  ) -> HTTPResponse {
+    let words =
+      language ?? Words(Language(accepting: request.headers.values(of: "Accept-Language")))
     var problem = problem
     problem.instance = Problem.instance(ofRequest: request.id)
     var response = Self.html(
-      Layout.document(problem.title, words) {
+      Layout.document(words.title(of: problem), words) {
         Parts.problem(problem, words)
         element(.p) { element(.a, .href(.console())) { words(.toToday) } }
       }, status: HTTPStatus(rawValue: problem.status))

@@ -4,6 +4,8 @@ extension Phrase {
   static let customer = Phrase("Customer", "Kunde")
   static let ownedByCustomer = Phrase("Owned", "Im Besitz")
   static let nothingOwned = Phrase("Nothing is owned now.", "Gerade gehört dem Kunden nichts.")
+  static let nothingOwnedThen = Phrase("Nothing was owned then.", "Damals gehörte dem Kunden nichts.")
+  static let nothingMoreOwned = Phrase("Nothing more is owned.", "Mehr gehört dem Kunden nicht.")
   static let devicesAndKeys = Phrase("Devices and readers' keys", "Geräte und Schlüssel von Lesern")
   static let noDevices = Phrase("There is no device.", "Es gibt kein Gerät.")
   static let noReaderKeys = Phrase(

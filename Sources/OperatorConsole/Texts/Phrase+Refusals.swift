@@ -2,6 +2,14 @@ import PullboxAPI
 
 /// The kinds of refusals that operators meet, in words. In English the interface's own sentence says them.
 extension Words {
+  /// The heading of a page that refuses: the interface's own in English.
+  func title(of problem: Problem) -> String {
+    guard language != .english, let kind = problem.code.flatMap({ Self.kinds[$0] }) else {
+      return problem.title
+    }
+    return String(self(kind).dropLast())
+  }
+
   static let kinds: [ProblemCode: Phrase] = [
     .receiptMalformed: Phrase("The receipt cannot be read.", "Der Beleg ist nicht lesbar."),
     .purchaseRequired: Phrase("Nothing of it was bought.", "Davon wurde nichts gekauft."),

@@ -103,6 +103,9 @@ struct ConsoleCustomerTests {
       #expect(try await browser.get("\(path)&product=com.example.issue1").text.contains("Es wurde gekauft."))
       let refused = try await browser.get("/console/products/com.example.none")
       #expect(refused.text.contains("Dieses Produkt gibt es nicht. <span lang=\"en\">"))
+      let malformed = try await browser.get("/console/customers?device=a&behind=a&behind=b")
+      #expect(malformed.status == 400)
+      #expect(malformed.text.contains("<h1><bdi>Das ist nicht zu verstehen</bdi></h1>"))
       try await speak("en")
 
       func granted(_ query: String) async throws -> [String] {
