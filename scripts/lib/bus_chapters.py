@@ -115,6 +115,24 @@ class BusChapters(Chapters):
         self.run("systemctl enable --now pullbox-agent")
         self.held(f"asking starts the unit, in {took:.1f} s, but not one that is disabled")
 
+    def is_started_by_its_socket(self):
+        self.run("systemctl stop pullbox-agent && systemctl enable --now pullbox-agent.socket")
+        self.require(self.property("pullbox-agent", "ActiveState") == "inactive", "the socket has started the agent by itself")
+        self.failing(f"{PULLBOX} library", "bob")
+        self.require(self.property("pullbox-agent", "ActiveState") == "inactive", "who is not in the group starts the agent")
+        begin = time.monotonic()
+        self.run(f"{PULLBOX} library", "ada")
+        took = time.monotonic() - begin
+        self.require(self.property("pullbox-agent", "ActiveState") == "active", "what answers is not the unit")
+        self.run("systemctl stop pullbox-agent")
+        self.run(f"{PULLBOX} library", "ada")
+        self.run("systemctl disable --now pullbox-agent.socket; systemctl restart pullbox-agent")
+        self.run("systemctl --user stop pullbox-agent && systemctl --user start pullbox-agent.socket", "bob")
+        self.run("pullbox library", "bob")
+        self.require(self.run("systemctl --user is-active pullbox-agent", "bob").strip() == "active", "what answers the user is not the unit")
+        self.run("systemctl --user stop pullbox-agent pullbox-agent.socket && systemctl --user start pullbox-agent", "bob")
+        self.held(f"asking at the socket of pullbox-agent.socket starts the unit, in {took:.1f} s, also a user's, and not for who is not in the group")
+
     def asks_polkit(self):
         if self.lacks("polkit", "/usr/lib/polkit-1/polkitd"):
             return

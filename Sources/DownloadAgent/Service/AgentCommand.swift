@@ -204,7 +204,8 @@ public enum AgentCommand {
       configuration.bus =
         configuration.bus
         ?? AgentConfiguration.standardBus(user: geteuid(), environment: ProcessEnvironment.variables)
-      let service = try AgentService(configuration: configuration, log: log)
+      let service = try AgentService(
+        configuration: configuration, log: log, inherited: try InheritedSockets.adopt())
       return Daemon.Parts(
         services: [service], addresses: { service.boundAddresses },
         reload: { await service.reload(from: source) })

@@ -3,6 +3,7 @@ import HTTPClient
 import HTTPServer
 import PullboxAPIServer
 import ServiceRuntime
+import SystemCalls
 
 /// The settings of the client and of the servers.
 extension AgentService {
@@ -30,16 +31,36 @@ extension AgentService {
     return configuration
   }
 
-  /// One loop, and the credentials of whatever connects, for ``ControlAccess``.
-  static func serverConfiguration(socket: String) -> HTTPServerConfiguration {
-    var configuration = HTTPServerConfiguration(addresses: [.unix(path: socket)])
-    configuration.loops = 1
-    configuration.maximumConnections = 256
+  /// Throws ``ConfigurationError`` for a socket that does not say who connects.
+  static func requireUnixSockets(_ inherited: [InheritedSocket]) throws(ConfigurationError) {
+    guard let other = inherited.first(where: { !$0.isUnix }) else { return }
+    throw ConfigurationError(
+      subject: "the inherited socket '\(other.name)'",
+      message: "the control interface answers on Unix sockets alone")
+  }
+
+  /// One loop, and the credentials of whatever connects, for ``ControlAccess``: on the inherited sockets, else on the configured one, whose
+  /// directory is made where nothing names it. Throws `SystemError`.
+  static func serverConfiguration(
+    _ configuration: AgentConfiguration, _ environment: [String: String], _ inherited: [InheritedSocket]
+  ) throws -> HTTPServerConfiguration {
+    var server = HTTPServerConfiguration(addresses: [])
+    server.inherited = inherited
+    if inherited.isEmpty {
+      let socket = configuration.socketPath(environment: environment)
+      // What the agent tells of it means the same to every client.
+      let path = try FileSystem.absolutePath(socket.path)
+      // Where something names the socket, its directory is the operator's business.
+      if socket.isDefault { try FileSystem.createDirectories(FileSystem.parent(of: path)) }
+      server.addresses = [.unix(path: path)]
+    }
+    server.loops = 1
+    server.maximumConnections = 256
     // What takes longer, the check of a library, is stopped, so that the agent ends within ten seconds whatever runs.
-    configuration.drainDeadline = .seconds(3)
-    configuration.maximumBodyLength = .mebibytes(1)
-    configuration.readsPeerCredentials = true
-    configuration.useProblemDocuments()
-    return configuration
+    server.drainDeadline = .seconds(3)
+    server.maximumBodyLength = .mebibytes(1)
+    server.readsPeerCredentials = true
+    server.useProblemDocuments()
+    return server
   }
 }

@@ -13,7 +13,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
 public import ServiceRuntime
-import SystemCalls
+public import SystemCalls
 
 /// The whole agent as one service: restores its state, watches the store's queue, downloads, and answers on
 /// its socket.
@@ -116,19 +116,23 @@ public final class AgentService: Service {
   /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
   /// configuration that cannot work, ``StateDirectoryError`` for a state directory that another process uses
   /// or that is damaged, `SystemError`, or what the database throws.
-  public convenience init(configuration: AgentConfiguration, log: Log) throws {
+  /// The control interface answers on `inherited` Unix sockets in place of the configured one; any other is a ``ConfigurationError``.
+  public convenience init(
+    configuration: AgentConfiguration, log: Log, inherited: [InheritedSocket] = []
+  ) throws {
     try self.init(
       configuration: configuration, log: log, clock: SystemMonotonicClock(), wallClock: SystemWallClock(),
-      tuning: Tuning())
+      tuning: Tuning(), inherited: inherited)
   }
 
   /// The order matters: the configuration is checked before anything is locked, the lock is taken before
   /// anything is read, and nothing listens or asks a service before ``start()``.
   init(
     configuration: AgentConfiguration, log: Log, clock: any MonotonicClock, wallClock: any WallClock,
-    tuning: Tuning
+    tuning: Tuning, inherited: [InheritedSocket] = []
   ) throws {
     try configuration.check()
+    try Self.requireUnixSockets(inherited)
     let environment = ProcessEnvironment.variables
     let accountToken = try configuration.accountToken(environment: environment)
     let access = try configuration.controlAccess()
@@ -278,13 +282,9 @@ public final class AgentService: Service {
       "server": LogValue(configuration.server), "store": LogValue(configuration.store),
       "storeName": LogValue(configuration.storeName?.description ?? "-"), "library": LogValue(paths.library),
     ]
-    let socket = configuration.socketPath(environment: environment)
-    // What the agent tells of it means the same to every client.
-    let socketPath = try FileSystem.absolutePath(socket.path)
-    // Where something names the socket, its directory is the operator's business.
-    if socket.isDefault { try FileSystem.createDirectories(FileSystem.parent(of: socketPath)) }
     server = HTTPServer(
-      configuration: Self.serverConfiguration(socket: socketPath), handler: control.router(), clock: clock)
+      configuration: try Self.serverConfiguration(configuration, environment, inherited),
+      handler: control.router(), clock: clock)
     running.set(server)
     monitoring = try configuration.metricsListen.map { address in
       HTTPServer(
