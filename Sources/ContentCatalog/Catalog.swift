@@ -278,6 +278,23 @@ package struct Catalog: Sendable {
     return try await database.read { connection in try Self.operatorProduct(id, at: now, in: connection) }
   }
 
+  /// `after` is the `next` of the page before, in the order of changes. The latest change comes first. Throws
+  /// `request-malformed` for a cursor that is no product.
+  func operatorProducts(
+    changedBefore change: ProductTable.Change?, matching filter: ProductTable.Filter, limit: Int
+  ) async throws -> Page<OperatorProduct> {
+    let now = clock.now()
+    return try await database.read { connection in
+      if let change, try !ProductTable.exists(change.id, in: connection) { throw Problem.unknownCursor }
+      let entries = try ProductTable.page(
+        changedBefore: change, matching: filter, limit: limit + 1, in: connection)
+      let items = try entries.prefix(limit).map { try Self.operatorProduct($0, at: now, in: connection) }
+      let last = entries.count > limit ? items.last?.product.id : nil
+      return Page(
+        items: items, next: try last.flatMap { try ProductTable.lastChange(of: $0, in: connection)?.cursor })
+    }
+  }
+
   /// `after` is the `next` of the page before. They are in the order of their identifiers. Throws
   /// `request-malformed` for a cursor that is no product.
   func operatorProducts(

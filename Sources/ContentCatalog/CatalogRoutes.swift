@@ -96,17 +96,25 @@ package struct CatalogRoutes: Sendable {
     }
     routes.on(
       .get, "/v1/operator/products", requires: .read,
-      query: HTTPRequest.pageQuery.union(["publication", "type", "state", "sale"])
+      query: HTTPRequest.pageQuery.union(["publication", "type", "state", "sale", "order"])
     ) { request, _, _ in
       let limit = try request.pageLimit()
-      let after = try request.cursor("after") { ProductIdentifier($0) }
       let filter = ProductTable.Filter(
         publication: try request.filter("publication") { ProductIdentifier($0) },
         type: try request.filter("type") { ProductType(rawValue: $0) },
         state: try request.filter("state") { VersionState(rawValue: $0) },
         sale: try request.filter("sale") { SaleState(rawValue: $0) })
-      return try .page(
-        try await catalog.operatorProducts(after: after, matching: filter, limit: limit), of: request)
+      switch try request.filter("order", ProductOrder.init(rawValue:)) ?? .id {
+      case .id:
+        let after = try request.cursor("after") { ProductIdentifier($0) }
+        return try .page(
+          try await catalog.operatorProducts(after: after, matching: filter, limit: limit), of: request)
+      case .changed:
+        let change = try request.cursor("after") { ProductTable.Change(cursor: $0) }
+        return try .page(
+          try await catalog.operatorProducts(changedBefore: change, matching: filter, limit: limit),
+          of: request)
+      }
     }
     routes.on(.get, "/v1/operator/products/invalid", requires: .read) { _, _, _ in
       let snapshot = try await catalog.cache.current()
@@ -128,5 +136,18 @@ package struct CatalogRoutes: Sendable {
       throw Problem(.productUnknown, "not a product identifier: 1 to 255 of A-Z a-z 0-9 . _ -")
     }
     return id
+  }
+}
+
+extension ProductTable.Change {
+  /// Where a page that ends with this change is gone on from.
+  var cursor: String { "\(revision).\(id)" }
+
+  /// Nil for what is no cursor.
+  init?(cursor: String) {
+    guard let point = cursor.firstIndex(of: "."), let revision = Int64(cursor[..<point]),
+      let id = ProductIdentifier(String(cursor[cursor.index(after: point)...]))
+    else { return nil }
+    self.init(revision: revision, id: id)
   }
 }

@@ -17,7 +17,7 @@ package enum Migrations {
     boughtProducts, feedItemsByProduct, claimsByAccount,
     firstReleases, nodes, installation, uploadParts, nodeAnswers, consoleSessions, readerKeys,
     readingProgress, deliveryTimes, approvals, readersGrants, readersLedgers, readersTokens,
-    auditedProducts, licenseKeys,
+    auditedProducts, licenseKeys, deliveredHours,
   ]
 
   private static let firstTables = Migration(

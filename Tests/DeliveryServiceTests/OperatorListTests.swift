@@ -81,6 +81,53 @@ struct OperatorListTests {
   }
 
   @Test(
+    "products are listed by their latest change: a description or a release is one, a draft is none"
+  )
+  func latestChange() async throws {
+    try await ServerHarness.run { server in
+      let publication = try #require(ProductIdentifier("com.example.series"))
+      for name in ["b", "d", "a", "c"] {
+        let isIssue = name == "a" || name == "d"
+        try await describe(
+          server, "com.example.\(name)", ProductDescription(publication: isIssue ? publication : nil))
+      }
+      func names(_ limit: Int, _ query: [(String, String)] = []) async throws -> [[String]] {
+        try await pages(
+          server, "/v1/operator/products", limit: limit, query + [("order", "changed")],
+          of: OperatorProduct.self
+        ).map { $0.map { String($0.product.id.description.suffix(1)) } }
+      }
+      #expect(try await names(3) == [["c", "a", "d"], ["b"]])
+      try await server.approve(package, "1.0", of: "com.example.b")
+      #expect(try await names(4) == [["c", "a", "d", "b"]])
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/products/com.example.b/versions/1.0/release", body: ReasonBody(),
+        as: VersionRecord.self)
+      #expect(try await names(1) == [["b"], ["c"], ["a"], ["d"]])
+      #expect(try await names(1, [("publication", "com.example.series")]) == [["a"], ["d"]])
+      #expect(try await names(4, [("state", "released")]) == [["b"]])
+      // A page goes on where the one before ended, although what that ended with has changed since.
+      let first = try await server.operatorAPI.get(
+        "/v1/operator/products", query: [("order", "changed"), ("limit", "2")],
+        as: Page<OperatorProduct>.self)
+      try await describe(server, "com.example.c", ProductDescription(onSale: false))
+      let second = try await server.operatorAPI.get(
+        "/v1/operator/products",
+        query: [("order", "changed"), ("limit", "2"), ("after", try #require(first.next))],
+        as: Page<OperatorProduct>.self)
+      #expect(second.items.map(\.product.id.description) == ["com.example.a", "com.example.d"])
+      #expect(second.next == nil)
+      for (name, value) in [
+        ("order", "size"), ("after", "com.example.a"), ("after", "1.com.example.z"), ("after", "x"),
+      ] {
+        await #expect(throws: APICallError.self) {
+          _ = try await names(2, [(name, value)])
+        }
+      }
+    }
+  }
+
+  @Test(
     "a product is shown with its newest versions and those that are released, and says how many there are")
   func manyVersions() async throws {
     try await ServerHarness.run { server in

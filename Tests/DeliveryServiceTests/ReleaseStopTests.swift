@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Database
 import DeliveryModel
 import HTTPClient
 import PullboxAPI
@@ -8,6 +9,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 
@@ -114,6 +116,27 @@ struct ReleaseStopTests {
         "POST", "/v1/operator/products/\(Self.product)/versions/1.0/release", body: ReasonBody(),
         as: VersionRecord.self)
       #expect(try await !today().contains(paused))
+    }
+  }
+
+  @Test("a release that paused itself is found on the page of today behind hundreds that were dealt with")
+  func todayBehindOthers() async throws {
+    try await run(options: ["--console", "everywhere"]) { server in
+      for number in 1...50 { try await fail(try await grant(number, on: server), on: server) }
+      let now = server.clock.now()
+      try await server.server.collector.database.write(locking: []) { connection in
+        for number in 1...199 {
+          try AuditTable.add(
+            AuditEntry(
+              at: now + .seconds(1), actor: "server", action: "version.pause",
+              subject: "com.example.other\(number) 1.0"), in: connection)
+        }
+      }
+      server.clock.advance(by: .seconds(2))
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      #expect(
+        try await browser.get("/console/").text.contains("The release of \(Self.product) 1.0 paused itself"))
     }
   }
 

@@ -298,12 +298,21 @@ struct StatementCostTests {
       try await step { _ = try await operators.get("/v1/operator/audit", query: query, as: Ignored.self) }
     }
     try await lists(operators, step)
+    // So that there is a page behind the first.
+    try await step {
+      _ = try await operators.call(
+        "PUT", "/v1/operator/products/com.example.issue9", body: ProductDescription(), as: Ignored.self)
+    }
     for query in [
       [], [("type", "non-consumable")], [("state", "released")], [("publication", "com.example.p")],
+      [("order", "changed"), ("limit", "1")], [("order", "changed"), ("state", "released")],
     ]
       as [[(String, String)]]
     {
       try await step { _ = try await operators.get("/v1/operator/products", query: query, as: Ignored.self) }
+    }
+    try await step {
+      _ = try await operators.get("/v1/operator/deliveries/sums", query: [], as: Ignored.self)
     }
     for (path, query) in [
       ("/products_v1.json", []), ("/v1/products", [("id", "com.example.issue1")]), ("/metrics", []),

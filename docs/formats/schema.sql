@@ -121,6 +121,13 @@ CREATE TABLE delivered_bytes (
   PRIMARY KEY (grant_number, node)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE delivered_hours (
+  hour INTEGER NOT NULL,
+  node INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  PRIMARY KEY (hour, node)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE feed_items (
   feed INTEGER NOT NULL,
   product TEXT NOT NULL,

@@ -39,6 +39,7 @@ package struct DeliveryRecorder: Sendable {
   private let answer: @Sendable (_ sentUntil: Timestamp) async throws -> Void
   private let isAsked = Flag()
   private let doubts = Doubts()
+  private let hours: DeliveredHours?
 
   private final class Flag: Sendable {
     let value = Atomic(false)
@@ -50,10 +51,11 @@ package struct DeliveryRecorder: Sendable {
   }
 
   /// Creates a recorder. Several recorders over the same meters never write the same bytes twice. `answer` tells the other nodes, which
-  /// have asked, until when all that this one has sent is written down, by the clock of the database.
+  /// have asked, until when all that this one has sent is written down, by the clock of the database. `hours` counts what was sent by the
+  /// hour, which one recorder of the meters may do.
   package init(
     meters: MeterRegistry, database: Database, timer: any MonotonicClock, clock: any WallClock,
-    node: Int64 = 0,
+    node: Int64 = 0, hours: DeliveredHours? = nil,
     answer: @escaping @Sendable (_ sentUntil: Timestamp) async throws -> Void = { _ in }, log: Log? = nil
   ) {
     self.meters = meters
@@ -61,6 +63,7 @@ package struct DeliveryRecorder: Sendable {
     self.timer = timer
     self.clock = clock
     self.node = node
+    self.hours = hours
     self.answer = answer
     wanted =
       if let log, database.isShared {
@@ -70,7 +73,7 @@ package struct DeliveryRecorder: Sendable {
       }
   }
 
-  /// After this call the database counts everything that was sent before it. Writes ``batch`` grants at a time.
+  /// After this call the database counts everything that was sent before it, by grants and, with hours, by the hour. Writes ``batch`` grants at a time.
   /// Throws ``DatabaseError``; what was not written goes back to the meters and is written by a later call. What may have been written is
   /// neither written again nor forgotten before that is known.
   package func record() async throws {
@@ -89,6 +92,7 @@ package struct DeliveryRecorder: Sendable {
       meters.confirm(batch)
       rest = rest.dropFirst(batch.count)
     }
+    try await hours?.record(total: meters.total, at: clock.now(), by: node, in: database)
   }
 
   private func giveBack(_ sent: [Sent], after error: any Error) {

@@ -158,6 +158,13 @@ extension GrantTable {
     try connection.first("SELECT 1 FROM grants WHERE number = ?", [.integer(number)]) != nil
   }
 
+  /// How many numbers were given to grants that were made in that time. PostgreSQL gives some that no grant has.
+  package static func count(granted times: TimeRange, in connection: borrowing Connection) throws -> Int {
+    let granted = try numbers(granted: times, in: connection)
+    let end = try connection.first("SELECT max(number) AS last FROM grants")?.optionalInteger("last") ?? 0
+    return Int(max(0, min(granted.upperBound, end + 1) - max(granted.lowerBound, 1)))
+  }
+
   /// The numbers of the grants that were made in that time. Numbers are in the order of time; where the wall clock was
   /// set back, grants that it dated wrongly may be on the other side of a bound.
   private static func numbers(

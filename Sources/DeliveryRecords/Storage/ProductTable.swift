@@ -284,12 +284,74 @@ extension ProductTable {
     }
   }
 
+  /// When a product changed last, it or what is released of it, by revisions of the catalog.
+  package struct Change: Hashable, Sendable {
+    /// The revision of the catalog.
+    package var revision: Int64
+    /// The product.
+    package var id: ProductIdentifier
+
+    package init(revision: Int64, id: ProductIdentifier) {
+      self.revision = revision
+      self.id = id
+    }
+  }
+
+  /// The product's last change; nil without such a product.
+  package static func lastChange(
+    of id: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> Change? {
+    try connection.first("SELECT revision FROM products WHERE id = ?", [.identifier(id)]).map {
+      Change(revision: try $0.integer("revision"), id: id)
+    }
+  }
+
+  /// At most `limit` products that changed before `change`, the latest change first, and of one change by identifier, backwards. Nil
+  /// begins with the latest.
+  package static func page(
+    changedBefore change: Change?, matching filter: Filter, limit: Int, in connection: borrowing Connection
+  ) throws -> [Entry] {
+    var conditions = ["(revision, id) < (?, ?)"]
+    var values: [SQLValue] = [
+      .integer(change?.revision ?? .max), change.map { .identifier($0.id) } ?? .text(""),
+    ]
+    if let state = filter.state {
+      conditions.append(
+        "EXISTS (SELECT 1 FROM versions WHERE versions.state = ? AND versions.product = products.id)")
+      values.append(.choice(state))
+    }
+    add(filter, to: &conditions, &values)
+    return try connection.query(
+      """
+      SELECT \(columns) FROM products WHERE \(conditions.joined(separator: " AND "))
+      ORDER BY revision DESC, id DESC LIMIT ?
+      """, values + [.integer(limit)]
+    ).map(entry)
+  }
+
   /// At most `limit` products after `after`, by identifier. An empty `after` begins with the first.
   package static func page(
     after: String, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [Entry] {
     var conditions = ["id > ?"]
     var values: [SQLValue] = [.text(after)]
+    add(filter, to: &conditions, &values)
+    if let state = filter.state {
+      // The index on state and product answers it in the products' order.
+      conditions.append(
+        """
+        id IN (SELECT DISTINCT product FROM versions WHERE state = ? AND product > ? ORDER BY product LIMIT ?)
+        """)
+      values += [.choice(state), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
+    }
+    return try connection.query(
+      "SELECT \(columns) FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
+      values + [.integer(limit)]
+    ).map(entry)
+  }
+
+  /// Adds what the filter asks for, but for the state of a version.
+  private static func add(_ filter: Filter, to conditions: inout [String], _ values: inout [SQLValue]) {
     if let publication = filter.publication {
       conditions.append("publication = ?")
       values.append(.identifier(publication))
@@ -303,18 +365,6 @@ extension ProductTable {
       conditions.append(sale == .cleared ? "sale = ?" : "sale = ? AND sale <> 'cleared'")
       values.append(.choice(sale))
     }
-    if let state = filter.state {
-      // The index on state and product answers it in the products' order.
-      conditions.append(
-        """
-        id IN (SELECT DISTINCT product FROM versions WHERE state = ? AND product > ? ORDER BY product LIMIT ?)
-        """)
-      values += [.choice(state), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
-    }
-    return try connection.query(
-      "SELECT \(columns) FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
-      values + [.integer(limit)]
-    ).map(entry)
   }
 }
 

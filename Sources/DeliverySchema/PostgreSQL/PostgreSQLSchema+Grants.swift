@@ -79,6 +79,13 @@ extension PostgreSQLSchema {
       PRIMARY KEY (grant_number, node)
     ) WITH (fillfactor = 80);
 
+    CREATE TABLE delivered_hours (
+      hour BIGINT NOT NULL,
+      node BIGINT NOT NULL,
+      bytes BIGINT NOT NULL,
+      PRIMARY KEY (hour, node)
+    ) WITH (fillfactor = 80);
+
     CREATE TABLE obligations (
       store TEXT COLLATE "C" NOT NULL,
       environment TEXT COLLATE "C" NOT NULL,

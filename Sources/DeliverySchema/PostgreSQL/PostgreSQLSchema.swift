@@ -14,7 +14,7 @@ package import PostgreSQLEngine
 ///   the earlier one and the indexes need no new entry.
 package enum PostgreSQLSchema {
   /// The number of ``Migrations`` that the schema stands for. A later migration is made in both databases.
-  package static let version = 56
+  package static let version = 57
 
   /// The rows that a counter has at most. A transaction that counts has a stripe of its own until it ends, of all counters: the first that is
   /// free behind a number of the process of PostgreSQL that serves it, in the first quarter. So no two wait for each other's counters, in

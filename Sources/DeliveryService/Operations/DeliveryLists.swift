@@ -87,6 +87,20 @@ struct DeliveryLists: Sendable {
     }
   }
 
+  /// How much was granted and sent from the hour of `since` on and before `until`: of the last 24 hours and up to now, unless asked otherwise.
+  func sums(_ request: HTTPRequest) async throws -> DeliverySums {
+    let times = try TimeRange(request)
+    let until = times.until ?? clock.now()
+    let since = DeliveredHoursTable.hour(of: times.since ?? until - .seconds(86_400))
+    return try await database.read { connection in
+      DeliverySums(
+        since: since, until: until,
+        grants: try GrantTable.count(granted: TimeRange(since: since, until: times.until), in: connection),
+        // Without an end this hour counts, which may have begun this moment.
+        bytesDelivered: try DeliveredHoursTable.bytes(since: since, until: times.until, in: connection))
+    }
+  }
+
   /// Shows `body` grants below the number `before`, newest first, each with its course and how it goes, until that says no more, or enough
   /// were looked at. `next` is the number behind which there may be more.
   private static func look(

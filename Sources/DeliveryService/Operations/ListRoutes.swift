@@ -27,6 +27,10 @@ struct ListRoutes: Sendable {
     routes.on(.get, "/v1/operator/deliveries/failures", requires: .read, query: narrowed) { request, _, _ in
       try .json(try await deliveries.failures(request))
     }
+    routes.on(.get, "/v1/operator/deliveries/sums", requires: .read, query: TimeRange.query) {
+      request, _, _ in
+      try .json(try await deliveries.sums(request))
+    }
     let kinds = HTTPRequest.pageQuery.union(["kind"])
     routes.on(.get, "/v1/operator/irregularities", requires: .read, query: kinds) { request, _, _ in
       try .page(try await irregularities(request), of: request)

@@ -86,6 +86,10 @@ struct Retention: Sendable {
         before: now - ApprovalTable.memory, limit: RetentionTable.batch, in: $0)
     }
     try await sweep {
+      try DeliveredHoursTable.forget(
+        before: now - DeliveredHoursTable.memory, limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
       try StopLog.forget(before: now - StopLog.memory, limit: RetentionTable.batch, in: $0)
     }
     if rules.calls > .zero {

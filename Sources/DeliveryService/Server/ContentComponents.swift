@@ -28,7 +28,7 @@ struct ContentComponents: Sendable {
     let node = infrastructure.node
     recorder = DeliveryRecorder(
       meters: meters, database: database, timer: timer, clock: clock, node: node.number,
-      answer: { try await node.answer(sentUntil: $0) },
+      hours: DeliveredHours(), answer: { try await node.answer(sentUntil: $0) },
       log: infrastructure.log)
     let revocations = RevocationList(meters: meters, generation: access.generation)
     self.revocations = revocations

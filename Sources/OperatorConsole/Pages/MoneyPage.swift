@@ -15,7 +15,7 @@ struct MoneyPage {
   private static let filters = ["from", "to", "product", "territory", "store", "environment"]
 
   func page() async throws -> Page {
-    try visit.request.requireQuery(only: Set(Self.filters + ["by", "notice"]))
+    try visit.request.requireQuery(only: Set(Self.filters + ["by", "order", "notice"]))
     let filter = Self.filters.map { ($0, visit.value($0)) }
     let by = visit.value("by") ?? "product"
     let report = Address.interface("reports", query: filter + [("by", by)])
@@ -40,6 +40,12 @@ struct MoneyPage {
           [
             ("product", words(.product)), ("territory", words(.territory)), ("store", words(.store)),
             ("day", words(.day)), ("product,territory", "\(words(.product)), \(words(.territory))"),
+          ])
+        Parts.choice(
+          words(.listOrder), "order", visit.value("order"),
+          [
+            ("", words(.asCounted)), ("units", words(.mostUnitsFirst)),
+            ("refunds", words(.mostRefundsFirst)),
           ])
       }
       Parts.section(words(.paid), money, words) { self.money($0) }
@@ -86,9 +92,22 @@ struct MoneyPage {
   /// Rows that a page shows, at most; the file has all of them.
   private static let shownRows = 200
 
+  /// The rows in the order that the address asks for; of equal ones the report's own.
+  private func ordered(_ rows: [SalesReport.Row]) -> [SalesReport.Row] {
+    let count: KeyPath<SalesReport.Row, Int>
+    switch visit.value("order") {
+    case "units": count = \.units
+    case "refunds": count = \.refunds
+    default: return rows
+    }
+    return rows.enumerated().sorted {
+      ($1.element[keyPath: count], $0.offset) < ($0.element[keyPath: count], $1.offset)
+    }.map(\.element)
+  }
+
   private func sales(_ report: SalesReport) -> Markup {
     guard !report.rows.isEmpty else { return element(.p) { words(.nothingSold) } }
-    let shown = report.rows.prefix(Self.shownRows)
+    let shown = ordered(report.rows).prefix(Self.shownRows)
     let table = Parts.table(
       words(.soldUnits),
       [

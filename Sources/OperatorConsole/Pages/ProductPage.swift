@@ -88,10 +88,14 @@ struct ProductPage {
     async let changes = visit.get(
       .interface("audit", query: [("product", product), ("limit", "10")]),
       as: PullboxAPI.Page<AuditEntry>.self)
-    async let seen = listing()
-    let (record, audit, listing) = await (found, changes, seen)
+    let record = await found
     var title = product
-    if case .success(let reading) = record { title = reading.value.title(visit.visitor.language) }
+    var window: ProductWindow?
+    if case .success(let reading) = record {
+      title = reading.value.title(visit.visitor.language)
+      window = await .read(product, pricedIn: Array(reading.value.product.prices.keys), for: visit)
+    }
+    let audit = await changes
     var page = Page(title, in: .products, reading: reading, command: "pullbox product \(shellWord(product))")
     {
       if let problem {
@@ -110,7 +114,7 @@ struct ProductPage {
         versions(reading.value)
         samples(reading.value)
         prices(reading.value.product)
-        window(listing)
+        window?.markup ?? .nothing
       }
       Parts.section(words(.history), audit, words) { StepForm.history($0.items, visit) }
     }
@@ -262,34 +266,6 @@ struct ProductPage {
           product.prices.sorted { $0.key < $1.key }.map { territory, price in
             [.init(Parts.name(territory)), .numeric(words.money(price.amount, price.currency))]
           })
-      }
-    }
-  }
-
-  /// Reads what an application is shown of it.
-  private func listing() async -> Result<ProductsResponse, Problem> {
-    await visit.get(
-      Address(
-        ["v1", "products"],
-        query: [("id", product), ("territory", visit.value("territory")), ("locale", visit.value("locale"))]))
-  }
-
-  private func window(_ listing: Result<ProductsResponse, Problem>) -> Markup {
-    Parts.section(words(.shopWindow), listing, words) { response in
-      Parts.filters(.console("products", product), words) {
-        Parts.field(
-          words(.territory), "territory", visit.value("territory"), .search, hint: words(.territoryHint))
-        Parts.field(words(.language), "locale", visit.value("locale"), .search, hint: words(.localeHint))
-      }
-      if let shown = response.products.first {
-        Parts.fields([
-          (words(.title), .foreign(shown.title)), (words(.description), .foreign(shown.description)),
-          (words(.price), Markup(shown.price?.formatted ?? words(.free))),
-          (words(.version), shown.contentVersion.map { Markup("\($0)") }),
-          (words(.size), shown.contentLength.map { Markup(words.bytes($0)) }),
-        ])
-      } else {
-        element(.p) { words(.notForSaleThere) }
       }
     }
   }

@@ -13,14 +13,14 @@ struct ProductsPage {
     self.visit = visit
   }
 
-  private static let filters = ["publication", "type", "sale", "state"]
+  private static let filters = ["publication", "type", "sale", "state", "order"]
 
   func page() async throws -> Page {
     try visit.request.requireQuery(only: Set(Self.filters + ["after", "notice"]))
     let reading = Address.interface(
       "products", query: (Self.filters + ["after"]).map { ($0, visit.value($0)) } + [("limit", "50")])
     let list = await visit.get(reading, as: PullboxAPI.Page<OperatorProduct>.self)
-    return Page(words(.products), in: .products, reading: reading, command: "pullbox products") {
+    return Page(words(.products), in: .products, reading: reading, command: command) {
       if visit.may(.publish) {
         element(.p) {
           element(.a, .look(.button), .href(.console("upload"))) { words(.uploadPackage) }
@@ -39,6 +39,9 @@ struct ProductsPage {
         Parts.choice(
           words(.kind), "type", visit.value("type"),
           [("", words(.all))] + ProductType.allCases.map { ($0.rawValue, words($0.phrase)) })
+        Parts.choice(
+          words(.listOrder), "order", visit.value("order"),
+          [("", words(.byIdentifier)), (ProductOrder.changed.rawValue, words(.latestChangeFirst))])
       }
       switch list {
       case .failure(let problem): Parts.problem(problem, words)
@@ -48,6 +51,13 @@ struct ProductsPage {
         Parts.paging(visit, next: page.next)
       }
     }
+  }
+
+  private var command: String {
+    "pullbox products"
+      + ["publication", "state", "sale", "order"].compactMap { name in
+        visit.value(name).map { " --\(name) \(shellWord($0))" }
+      }.joined()
   }
 
   private func table(_ products: [OperatorProduct]) -> Markup {

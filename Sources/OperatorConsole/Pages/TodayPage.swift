@@ -32,7 +32,8 @@ struct TodayPage {
     var pauses: Result<[PausedRelease], Problem>
     var approvals: Result<PullboxAPI.Page<Approval>, Problem>
     var sales: Result<SalesReport, Problem>
-    var granted: Result<PullboxAPI.Page<OperatorGrant>, Problem>
+    var day: Result<DeliverySums, Problem>
+    var month: Result<DeliverySums, Problem>
   }
 
   /// A release that paused itself, and for which nothing was done yet.
@@ -46,6 +47,10 @@ struct TodayPage {
   /// A pause that is older has been seen.
   private static let pauseDays: Int64 = 90
   private static let pauseLimit = "20"
+  /// Pages of pauses that are looked at, at most: what was dealt with may stand before what was not.
+  private static let pausePages = 10
+  /// Once so many are found that stand, no more are looked for.
+  private static let pausesShown = 20
   /// Entries of a list that are looked at, at most.
   private static let limit = "200"
 
@@ -108,41 +113,57 @@ struct TodayPage {
       as: PullboxAPI.Page<Approval>.self)
     async let sales = visit.get(
       .interface("reports", query: [("by", "day"), ("from", month), ("only", "units")]), as: SalesReport.self)
-    async let granted = visit.get(
-      .interface("deliveries", query: [("since", (visit.now - Self.day).rfc3339), ("limit", Self.limit)]),
-      as: PullboxAPI.Page<OperatorGrant>.self)
+    async let day = sums(of: Self.day)
+    async let thirtyDays = sums(of: Self.day * 30)
     return await Readings(
       stores: stores, server: server, scrub: scrub, irregularities: irregularities,
       submittedProducts: products,
-      submittedVersions: versions, pauses: pauses, approvals: approvals, sales: sales, granted: granted)
+      submittedVersions: versions, pauses: pauses, approvals: approvals, sales: sales, day: day,
+      month: thirtyDays)
+  }
+
+  private func sums(of time: Duration) async -> Result<DeliverySums, Problem> {
+    await visit.get(.interface("deliveries", "sums", query: [("since", (visit.now - time).rfc3339)]))
   }
 
   /// The releases that paused themselves within ``pauseDays``, the latest first, without those that were released again, were withdrawn, or
   /// that a later release has taken the place of.
   private func pausedReleases() async -> Result<[PausedRelease], Problem> {
     let since = visit.now - .seconds(Self.pauseDays * 86_400)
-    let entries: PullboxAPI.Page<AuditEntry>
-    switch await visit.get(
-      .interface(
-        "audit", query: [("action", "version.pause"), ("since", since.rfc3339), ("limit", Self.pauseLimit)]),
-      as: PullboxAPI.Page<AuditEntry>.self)
-    {
-    case .failure(let problem): return .failure(problem)
-    case .success(let page): entries = page
-    }
     var known: Set<String> = []
-    let latest = entries.items.filter { known.insert($0.subject).inserted }
+    var standing: [PausedRelease] = []
+    var after: String?
+    for _ in 0..<Self.pausePages {
+      let found = await visit.get(
+        .interface(
+          "audit",
+          query: [
+            ("action", "version.pause"), ("since", since.rfc3339), ("limit", Self.pauseLimit),
+            ("after", after),
+          ]), as: PullboxAPI.Page<AuditEntry>.self)
+      switch found {
+      case .failure(let problem): return .failure(problem)
+      case .success(let page):
+        standing += await pausedReleases(page.items.filter { known.insert($0.subject).inserted })
+        after = page.next
+      }
+      if after == nil || standing.count >= Self.pausesShown { break }
+    }
+    return .success(standing)
+  }
+
+  /// Those of the pauses that stand, in their order.
+  private func pausedReleases(_ pauses: [AuditEntry]) async -> [PausedRelease] {
     let standing = await withTaskGroup(of: (Int, Bool).self) { group in
-      for (index, entry) in latest.enumerated() { group.addTask { (index, await stands(entry)) } }
+      for (index, entry) in pauses.enumerated() { group.addTask { (index, await stands(entry)) } }
       return await group.reduce(into: [Int: Bool]()) { $0[$1.0] = $1.1 }
     }
-    return .success(
-      latest.enumerated().filter { standing[$0.offset] == true }.map { _, entry in
-        let parts = entry.subject.split(separator: " ").map(String.init)
-        return PausedRelease(
-          subject: entry.subject,
-          address: parts.count == 2 ? .console("products", parts[0], parts[1]) : .console("products"))
-      })
+    return pauses.enumerated().filter { standing[$0.offset] == true }.map { _, entry in
+      let parts = entry.subject.split(separator: " ").map(String.init)
+      return PausedRelease(
+        subject: entry.subject,
+        address: parts.count == 2 ? .console("products", parts[0], parts[1]) : .console("products"))
+    }
   }
 
   /// Whether the version stands as its pause has left it, and no other one was released since. A pause of which that is not known stands.
@@ -289,18 +310,20 @@ struct TodayPage {
     element(.section) {
       element(.h2) { words(.lastDayAndMonth) }
       element(.dl, .look(.figures)) {
-        if case .success(let page) = readings.granted {
-          let count = words.number(page.items.count) + (page.next == nil ? "" : "+")
-          let bytes = page.items.reduce(ByteCount.zero) { $0 + $1.bytesDelivered }
-          figure(words(.grantsOfDay), count)
-          figure(words(.bytesOfDay), words.bytes(bytes) + (page.next == nil ? "" : "+"))
+        if case .success(let sums) = readings.day {
+          figure(words(.grantsOfDay), words.number(sums.grants))
+          figure(words(.bytesOfDay), words.bytes(sums.bytesDelivered))
+        }
+        if case .success(let sums) = readings.month {
+          figure(words(.grantsOfMonth), words.number(sums.grants))
+          figure(words(.bytesOfMonth), words.bytes(sums.bytesDelivered))
         }
         if case .success(let report) = readings.sales {
           figure(words(.salesOfDay), words.number(units(today: report)))
           figure(words(.salesOfMonth), words.number(report.rows.reduce(0) { $0 + $1.units }))
         }
       }
-      if case .failure(let problem) = readings.granted { Parts.problem(problem, words) }
+      if case .failure(let problem) = readings.day { Parts.problem(problem, words) }
       switch readings.sales {
       case .failure(let problem): Parts.problem(problem, words)
       case .success(let report): SalesChart(report: report, words: words).markup

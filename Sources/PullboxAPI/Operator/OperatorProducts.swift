@@ -133,3 +133,11 @@ public struct OperatorProduct: Codable, Sendable {
     self.versionCount = versionCount
   }
 }
+
+/// The orders of `GET /v1/operator/products`.
+public enum ProductOrder: String, CaseIterable, Sendable {
+  /// By identifier.
+  case id
+  /// The latest change first, of a description, a sale or what is released; a draft is none.
+  case changed
+}

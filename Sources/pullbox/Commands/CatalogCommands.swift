@@ -22,6 +22,9 @@ enum ProductsCommand: Command {
         help:
           "Show only products whose sale is in this state: \(SaleState.allCases.map(\.rawValue).joined(separator: ", "))"
       ),
+      .value(
+        "order", "ORDER", environment: .none, fallback: "id",
+        help: "id, or changed: the latest change of a description, a sale or what is released first"),
       .limit,
     ])
 
@@ -44,6 +47,14 @@ enum ProductsCommand: Command {
       }
       return state
     }
+    let order = try context.arguments.value("order").map { text throws(UsageError) in
+      guard let order = ProductOrder(rawValue: text) else {
+        throw UsageError(
+          "--order takes one of \(ProductOrder.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'"
+        )
+      }
+      return order
+    }
     guard context.arguments.value("operator-key") != nil else {
       throw UsageError(
         "operators list products, with --operator-key or PULLBOX_OPERATOR_KEY; 'pullbox shop' shows readers what is for sale"
@@ -51,7 +62,8 @@ enum ProductsCommand: Command {
     }
     let client = try context.operatorClient()
     try await context.printList {
-      try await client.products(in: publication, withVersionsIn: state, sale: sale, after: $0)
+      try await client.products(
+        in: publication, withVersionsIn: state, sale: sale, order: order ?? .id, after: $0)
     } asTable: {
       try print($0, on: context.console)
     }

@@ -579,6 +579,16 @@ extension WireSample {
       }
       """),
     WireSample(
+      DeliverySums.self,
+      """
+      {
+        "bytesDelivered": 5368709120,
+        "grants": 4012,
+        "since": "2026-11-21T05:00:00.000Z",
+        "until": "2026-11-22T05:15:37.091Z"
+      }
+      """),
+    WireSample(
       DeliveryFailures.Row.self, failureRow,
       minimal: #"{"devices": 3, "grants": 4, "latest": "2026-11-21T05:15:36.889Z", "reason": "stuck"}"#),
     WireSample(

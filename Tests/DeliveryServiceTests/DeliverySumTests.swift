@@ -1,0 +1,60 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Testing
+
+@testable import ContentDelivery
+@testable import ContentGrants
+@testable import DeliveryService
+
+@Suite("Sums of deliveries")
+struct DeliverySumTests {
+  private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+
+  @Test("what was granted and sent in a time is summed up, from the hour on in which it begins")
+  func sums() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      // The third hour of a day.
+      let start =
+        Timestamp(
+          millisecondsSinceEpoch: server.clock.now().millisecondsSinceEpoch / 86_400_000 * 86_400_000)
+        + .seconds(86_400 + 3 * 3600)
+      func sums(_ query: [(String, Timestamp)] = []) async throws -> DeliverySums {
+        try await server.server.components.content.recorder.record()
+        return try await server.operatorAPI.get(
+          "/v1/operator/deliveries/sums", query: query.map { ($0.0, $0.1.description) })
+      }
+      server.clock.advance(by: start - server.clock.now())
+      var sent = 0
+      for (number, device) in [ServerHarness.early, ServerHarness.late, server.device].enumerated() {
+        let grant = try await server.grant(to: device)
+        let range = [("Range", "bytes=0-\(number)")]
+        sent += try await server.fetch(grant, headers: range).body.count
+        // A client may have bytes that their loop has not counted yet.
+        let meters = server.server.components.content.recorder.meters
+        while meters.total < ByteCount(sent) { await Task.yield() }
+        #expect(try await sums().bytesDelivered == ByteCount(sent))
+        server.clock.advance(by: .seconds(12 * 3600))
+      }
+      #expect(sent == 6)
+      let now = start + .seconds(36 * 3600)
+      #expect(
+        try await sums()
+          == DeliverySums(
+            since: now - .seconds(86_400), until: now, grants: 2, bytesDelivered: ByteCount(5)))
+      #expect(
+        try await sums([("since", start + .seconds(3599))])
+          == DeliverySums(since: start, until: now, grants: 3, bytesDelivered: ByteCount(6)))
+      #expect(
+        try await sums([("since", start + .seconds(3600)), ("until", start + .seconds(13 * 3600))])
+          == DeliverySums(
+            since: start + .seconds(3600), until: start + .seconds(13 * 3600), grants: 1,
+            bytesDelivered: ByteCount(2)))
+      #expect(try await sums([("since", now), ("until", start)]).grants == 0)
+    }
+  }
+}
