@@ -96,7 +96,7 @@ struct FeedWriterTests {
       <link rel="up" type="application/atom+xml;profile=opds-catalog;kind=acquisition" href="https://c.example/opds/v1.2/publications/com.example.series" title="The Series"/>\
       <link rel="http://opds-spec.org/acquisition/buy" type="text/html" href="https://c.example/shop/com.example.issue1">\
       <opds:price currencycode="EUR">2.99</opds:price><opds:indirectAcquisition type="application/vnd.comicbook+zip"/>\
-      <opds:availability status="available" since="1970-01-01T00:00:00.000Z"/></link>\
+      <dcterms:available>start=1970-01-01T00:00:00.000Z; scheme=W3C-DTF;</dcterms:available></link>\
       <link rel="http://opds-spec.org/acquisition/sample" type="image/png" href="https://c.example/opds/samples/com.example.issue1/1.0/1"/>\
       </entry></feed>
       """

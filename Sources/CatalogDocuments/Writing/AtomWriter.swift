@@ -77,12 +77,10 @@ package struct AtomWriter: Sendable {
       }
       if let type = link.indirectType { xml.element("opds:indirectAcquisition", ["type": type]) }
       if let availability = link.availability {
-        xml.element(
-          "opds:availability",
-          [
-            "status": "available", "since": availability.since?.rfc3339,
-            "until": availability.until?.rfc3339,
-          ])
+        // A period of DCMI: the grammar of OPDS 1.2 has no word for it, and lets those of others in.
+        let dates = [("start", availability.since), ("end", availability.until)]
+        let period = dates.compactMap { name, date in date.map { "\(name)=\($0.rfc3339); " } }
+        xml.element("dcterms:available", text: period.joined() + "scheme=W3C-DTF;")
       }
     }
   }
