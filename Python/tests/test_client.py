@@ -8,7 +8,7 @@ import unittest
 import unittest.mock
 
 import pullbox
-from fake_agent import STREAM_HEAD, FakeAgentTestCase, answer, chunk, event, problem, stream
+from fake_agent import STREAM_HEAD, Answer, FakeAgentTestCase, answer, chunk, event, problem, stream
 from pullbox import connection, events
 
 TRANSACTION = {"id": "1", "product": "a", "state": "purchased", "step": "delivering", "downloads": ["d1"]}
@@ -196,7 +196,7 @@ class HostileAnswerTests(FakeAgentTestCase):
 
     @unittest.mock.patch.object(connection, "MAXIMUM_BODY_LENGTH", 1024 * 1024)
     async def test_endless_heads_bodies_and_trailers_end(self) -> None:
-        def endless(first: bytes, repeated: bytes, count: int = 100_000) -> object:
+        def endless(first: bytes, repeated: bytes, count: int = 100_000) -> Answer:
             async def write(writer: asyncio.StreamWriter) -> None:
                 writer.write(first)
                 for _ in range(count):

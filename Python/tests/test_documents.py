@@ -10,6 +10,7 @@ import unittest
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 import pullbox
 from pullbox import client, coding
@@ -84,7 +85,7 @@ class SampleTests(unittest.TestCase):
                     self.assertLessEqual(set(full), set(members(kind)))
                     if name != "NewsEntry":
                         self.assertEqual(members(kind), sorted(full))
-                    value = coding.decode(kind, full)
+                    value: Any = coding.decode(kind, full)
                     for field in dataclasses.fields(value):
                         if name != "NewsEntry":
                             self.assertIsNotNone(getattr(value, field.name), field.name)
