@@ -20,6 +20,10 @@ struct HeadParser {
     guard length <= Self.maximumLength else { return .violation("the response's head is too long") }
     var end = line.count
     while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
+    // RFC 9112 §2.2: another reader could take it for the end of the line.
+    guard !(0..<end).contains(where: { line[$0] == 0x0D }) else {
+      return .violation("the response's head has a carriage return within a line")
+    }
     guard let status else { return acceptStatus(line, end: end) }
     if end == 0 {
       let head = ResponseHead(status: status, headers: ResponseFields(fields))
@@ -52,7 +56,8 @@ struct HeadParser {
     if line[0] == 0x20 || line[0] == 0x09 {
       // Obsolete folding (RFC 9112 §5.2): the line belongs to the field before.
       guard let last = fields.indices.last else { return .violation("the response's head starts folded") }
-      fields[last].value += " " + trimmed(line, from: 0, to: end)
+      let more = trimmed(line, from: 0, to: end)
+      if !more.isEmpty { fields[last].value += fields[last].value.isEmpty ? more : " " + more }
       return .incomplete
     }
     var colon = 0

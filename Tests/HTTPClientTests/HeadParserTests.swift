@@ -44,6 +44,17 @@ struct HeadParserTests {
       parse("HTTP/1.1 200 OK", "X-Long: one", "  two", "")
         == .head(
           ResponseHead(status: 200, headers: ResponseFields([.init(name: "X-Long", value: "one two")]))))
+    #expect(
+      parse("HTTP/1.1 200 OK", "X-Long: one", "  ", "")
+        == .head(ResponseHead(status: 200, headers: ResponseFields([.init(name: "X-Long", value: "one")]))))
+  }
+
+  @Test("a carriage return within a line is no part of a field (RFC 9112 section 2.2)")
+  func carriageReturn() {
+    guard case .violation = parse("HTTP/1.1 200 OK", "X: a\rContent-Length: 0", "") else {
+      Issue.record("a field with a carriage return")
+      return
+    }
   }
 
   @Test("a parser that gave a head takes the next one")
