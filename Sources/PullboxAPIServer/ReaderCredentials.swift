@@ -23,8 +23,11 @@ public struct ReaderCredentials: Hashable, Sendable {
   }
 
   /// Nil unless `text` is a name of 1 to 64 visible ASCII characters, the separator, and a password of 256 bytes at most.
-  public init?(_ text: String, separatedBy separator: Character) {
-    let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
+  public init?(_ text: String, separatedBy separator: Unicode.Scalar) {
+    // By scalars: a password may begin with a mark that joins the separator to make one character of it.
+    let parts = text.unicodeScalars.split(
+      separator: separator, maxSplits: 1, omittingEmptySubsequences: false
+    ).map { Substring($0) }
     guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256,
       parts[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
     else { return nil }

@@ -1,4 +1,5 @@
 import CoreTypes
+import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -41,6 +42,13 @@ struct RequestContractTests {
     let bare = try request("/?a=1")
     #expect(
       refusal { try bare.requireQuery(only: []) }?.detail == "a: there is no such parameter; there are none")
+  }
+
+  @Test("a reader's name ends at the first colon, whatever the password begins with (RFC 7617)")
+  func readerCredentials() throws {
+    let shown = try ReaderCredentials(
+      request("/", ["Authorization": "Basic \(Base64.encode(Array("Reader-1:\u{301}a:b".utf8)))"]))
+    #expect(shown?.name == "reader-1" && shown?.password == "\u{301}a:b")
   }
 
   @Test("a number is within its range or refused, and has a value of its own where it is absent")

@@ -124,6 +124,7 @@ package struct ReaderSignIn: Sendable {
   /// The name and the words that were typed into a form; nil for what cannot be both.
   static func typed(_ name: String, _ password: String) -> ReaderCredentials? {
     let name = String(name.split { $0.isWhitespace }.joined())
-    return name.contains(":") ? nil : ReaderCredentials("\(name):\(password)", separatedBy: ":")
+    return name.unicodeScalars.contains(":")
+      ? nil : ReaderCredentials("\(name):\(password)", separatedBy: ":")
   }
 }
