@@ -7,7 +7,8 @@ public struct BusName: Hashable, Sendable, CustomStringConvertible, ExpressibleB
   /// Nil for a text that is no name of a bus.
   public init?(_ text: String) {
     let isUnique = text.utf8.first == UInt8(ascii: ":")
-    let body = isUnique ? text.dropFirst() : text[...]
+    // By bytes: a mark behind the colon would be dropped with it.
+    let body = isUnique ? Substring(text.utf8.dropFirst()) : text[...]
     guard text.utf8.count <= BusSyntax.maximumLength,
       BusSyntax.hasElements(body, dashes: true, digitsFirst: isUnique)
     else { return nil }

@@ -7,7 +7,7 @@ struct BusNameTests {
     arguments: [
       ("org.freedesktop.UPower", true), (":1.42", true), ("a.b-c", true), ("com.pullbox.Agent1", true),
       ("", false), ("org", false), (".org", false), ("org..b", false), ("org.1b", false), ("org.b'", false),
-      ("org.b ", false), ("org.bé", false), (":1", false),
+      ("org.b ", false), ("org.bé", false), (":1", false), (":\u{301}1.42", false),
     ])
   func names(text: String, isName: Bool) {
     #expect((BusName(text) != nil) == isName)
