@@ -362,7 +362,9 @@ let tests: [Target] = [
     name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "PostgreSQLEngineTests",
-    dependencies: ["PostgreSQLEngine", "Database", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "PostgreSQLEngine", "CPostgreSQL", "Database", "SystemCalls", "CoreTypes", "PullboxTesting",
+    ]),
   .testTarget(
     name: "BlobStoreTests",
     dependencies: ["BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"]),
@@ -464,9 +466,8 @@ let tests: [Target] = [
     name: "CatalogFeedsTests",
     dependencies: [
       "HTTPParsing", "CatalogDocuments", "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel",
-      "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto",
-      "CoreTypes", "DeliveryTesting",
-      "PullboxTesting",
+      "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer", "Database",
+      "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentPublishingTests",

@@ -35,3 +35,16 @@ extension ServerSession {
     }
   }
 }
+
+extension ServerAnswer {
+  /// Whether a statement can end with it: the end of a pipeline, or a question for rows to copy, is no answer without rows.
+  var mayBeLast: Bool {
+    switch kind {
+    case .rows, .done, .failed, .leftOut: true
+    case .copying, .sync: false
+    }
+  }
+
+  /// Whether it says that a statement is prepared, for which no command is run.
+  var isPrepared: Bool { kind == .done && command.isEmpty }
+}

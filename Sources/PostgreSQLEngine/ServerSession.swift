@@ -325,7 +325,7 @@ final class ServerSession: DatabaseSession {
         throw handle.lost("answers came in another order")
       }
     case .prepared(let prepared):
-      try readOne(sql: prepared.translation.sql)
+      guard try readOne(sql: prepared.translation.sql).isPrepared else { throw handle.lost("another answer") }
       prepared.isConfirmed = true
     case .prefetched(let asked, let sql): asked.answer = try readOne(sql: sql)
     case .done(let sql):
@@ -339,7 +339,7 @@ final class ServerSession: DatabaseSession {
 
   @discardableResult
   private func readOne(sql: String) throws(DatabaseError) -> ServerAnswer {
-    guard let answer = try handle.next() else { throw handle.lost("an answer is missing") }
+    guard let answer = try handle.next(), answer.mayBeLast else { throw handle.lost("an answer is missing") }
     // Behind each command's answer there is its end.
     guard try handle.next() == nil else { throw handle.lost("a statement has two answers") }
     if let error = answer.error(sql: sql) { throw error }

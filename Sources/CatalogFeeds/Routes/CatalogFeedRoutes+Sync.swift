@@ -23,7 +23,7 @@ extension CatalogFeedRoutes {
   }
 
   /// The members that KOReader sends and is answered with.
-  private struct Position: Codable {
+  struct Position: Codable {
     var document: String
     /// A page from one, as a number or a text, or a place in a text.
     var progress: PlainText?
@@ -40,7 +40,7 @@ extension CatalogFeedRoutes {
   }
 
   /// A text, or a number that stands in a text's place.
-  private struct PlainText: Codable {
+  struct PlainText: Codable {
     var text: String
 
     init(_ text: String) { self.text = text }

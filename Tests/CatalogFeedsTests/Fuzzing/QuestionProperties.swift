@@ -1,12 +1,17 @@
-import CatalogDocuments
+import Commerce
 import CoreTypes
 import Foundation
 import HTTPParsing
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 
-/// The target of a request of the catalog for readers: path, query, the parameters of an application that signs in. Nothing is sent but to
-/// an address that only a program of the reader's own device gets, a policy is of one source, and a query that is written is read as it was.
+/// The target of a request of the catalog for readers: path, query, the choices of a reader, the words of a search, the parameters of an
+/// application that signs in. Nothing is sent but to an address that only a program of the reader's own device gets, a policy is of one source,
+/// and a query that is written is read as it was: the links of a feed carry on what its reader has chosen.
 enum QuestionProperties {
   static func check(_ bytes: [UInt8]) -> String? {
     let text = String(decoding: bytes.prefix(2048), as: UTF8.self)
@@ -19,7 +24,9 @@ enum QuestionProperties {
     guard let again = try? RequestTarget("/?\(spelled)"), again.query == target.query else {
       return "a query is read otherwise: \(spelled)"
     }
+    if let broken = checkChoices(text) { return broken }
     for parameter in target.query {
+      if let broken = checkSearch(parameter.value) { return broken }
       let canonical = ReaderPassword.canonical(parameter.value)
       if ReaderPassword.canonical(canonical) != canonical {
         return "words have two forms: \(canonical.debugDescription)"
@@ -39,6 +46,48 @@ enum QuestionProperties {
       return checkAddress(address.text)
     case .unusable: return nil
     }
+  }
+
+  /// A reader's choices stand in the links of the feed, in both forms.
+  private static func checkChoices(_ text: String) -> String? {
+    let known = FeedRequest.facetQuery.union(FeedRequest.searchQuery)
+    guard let request = try? HTTPRequest(method: .get, rawTarget: text),
+      (try? request.requireQuery(only: known)) != nil, let asked = try? read(request)
+    else { return nil }
+    let words = request.queryValue("q")
+    for form in FeedForm.allCases {
+      let page = CatalogPage(
+        words.map { .search($0) } ?? .new, after: asked.after, onlyFree: asked.onlyFree)
+      let link = FeedAddresses(form: form, choice: asked.choice).address(of: page)
+      guard let led = try? HTTPRequest(method: .get, rawTarget: link),
+        (try? led.requireQuery(only: known)) != nil, let again = try? read(led)
+      else { return "a link that cannot be followed: \(link)" }
+      guard again.choice == asked.choice, again.after == asked.after, again.onlyFree == asked.onlyFree,
+        again.application == asked.application, led.queryValue("q") == words
+      else { return "another choice stands in \(link)" }
+    }
+    return nil
+  }
+
+  private static func read(_ request: HTTPRequest) throws(Problem) -> FeedRequest {
+    try FeedRequest(request, territory: nil, locale: nil, priceLocales: [:])
+  }
+
+  /// A title is found by itself, and by the same text in the other form of Unicode.
+  private static func checkSearch(_ text: String) -> String? {
+    let decomposed = text.decomposed
+    guard let product = ProductIdentifier("a.b"), decomposed.unicodeScalars.count <= SearchIndex.maximumLength
+    else { return nil }
+    let index = SearchIndex(titles: [(product, [text])])
+    let found = index.products(matching: text)
+    guard index.products(matching: decomposed) == found else {
+      return "\(text.debugDescription) is found in one form of Unicode alone"
+    }
+    let hasWord = text.utf8.contains { byte in
+      (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+    }
+    let isPlain = text.utf8.allSatisfy { $0 < 0x80 }
+    return !isPlain || found == (hasWord ? [product] : []) ? nil : "\(text.debugDescription) finds \(found)"
   }
 
   private static func checkAddress(_ text: String) -> String? {

@@ -4,6 +4,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case archive
   case comic
   case epub
+  case package
   case pattern
 
   /// The rule that the bytes break; nil when they break none.
@@ -12,6 +13,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case .archive: ArchiveProperties.check(bytes)
     case .comic: PublicationProperties.checkComic(bytes)
     case .epub: PublicationProperties.checkEPUB(bytes)
+    case .package: PackageProperties.check(bytes)
     case .pattern: PatternProperties.check(bytes)
     }
   }

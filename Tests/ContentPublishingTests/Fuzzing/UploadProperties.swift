@@ -3,6 +3,7 @@ import Foundation
 
 @testable import ContentDelivery
 @testable import DeliveryModel
+@testable import RouteAccess
 
 /// The fields by which uploads are described, of tus and of the draft of resumable uploads; each line of an input is a line of the field.
 /// What is read is the same once it is written and read again, and metadata are what a reading of their own makes of them.
@@ -11,7 +12,7 @@ enum UploadProperties {
     let lines = bytes.prefix(1024).split(separator: 0x0A, omittingEmptySubsequences: false).map {
       String(decoding: $0, as: UTF8.self)
     }
-    return checkItem(lines) ?? checkDictionary(lines)
+    return checkItem(lines) ?? checkDictionary(lines) ?? lines.lazy.compactMap(checkChecksum).first
       ?? checkMetadata(String(decoding: bytes.prefix(1024), as: UTF8.self))
   }
 
@@ -50,6 +51,17 @@ enum UploadProperties {
     if let sum = DigestField.sha256(lines), members["sha-256"] != .bytes(sum.array) {
       return "a digest of no member"
     }
+    return nil
+  }
+
+  /// tus 1.0.0, checksum extension: a name, a space and base 64, as Foundation knows it, of as many bytes as the algorithm has.
+  private static func checkChecksum(_ line: String) -> String? {
+    guard let checksum = try? TusChecksum.parse(line) else { return nil }
+    let words = line.split(separator: " ", omittingEmptySubsequences: false)
+    let lengths: [Substring: Int] = ["sha1": 20, "sha256": 32]
+    guard words.count == 2, let length = lengths[words[0]],
+      Data(base64Encoded: String(words[1])).map(Array.init) == checksum.bytes, checksum.bytes.count == length
+    else { return "\(line.debugDescription) is a checksum" }
     return nil
   }
 

@@ -2,7 +2,15 @@
 /// with bytes that libFuzzer finds.
 enum FuzzTarget: String, CaseIterable, Sendable {
   case answer
+  case conversation
+  case rows
 
   /// The rule that the bytes break; nil when they break none.
-  func check(_ bytes: [UInt8]) -> String? { AnswerProperties.check(bytes) }
+  func check(_ bytes: [UInt8]) -> String? {
+    switch self {
+    case .answer: AnswerProperties.check(bytes)
+    case .conversation: ConversationProperties.check(bytes)
+    case .rows: RowProperties.check(bytes)
+    }
+  }
 }
