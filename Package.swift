@@ -402,7 +402,7 @@ let tests: [Target] = [
     dependencies: ["Receipts", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "PullboxAPITests",
-    dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes", "PullboxTesting"]),
+    dependencies: ["PullboxAPI", "Commerce", "Receipts", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "CatalogFilesTests",
     dependencies: ["CatalogFiles", "PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes", "PullboxTesting"]),
@@ -452,8 +452,8 @@ let tests: [Target] = [
   .testTarget(
     name: "OperatorConsoleTests",
     dependencies: [
-      "OperatorConsole", "RouteAccess", "PullboxAPI", "PullboxAPIServer", "HTTPServer", "Crypto", "CoreTypes",
-      "PullboxTesting",
+      "OperatorConsole", "RouteAccess", "ContentDelivery", "HTTPParsing", "PullboxAPI", "PullboxAPIServer",
+      "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentCatalogTests",

@@ -71,7 +71,10 @@ extension Console {
     guard let text, text.hasPrefix("/console/"), text.utf8.count <= 2000,
       let target = try? HTTPRequest(method: .get, rawTarget: text)
     else { return nil }
-    let leads = !["sign-in", "json", "pictures"].contains(target.pathSegments[1])
+    // Browsers take the dots of a path as steps, whether they are encoded or not.
+    let leads =
+      !["sign-in", "json", "pictures"].contains(target.pathSegments[1])
+      && !target.pathSegments.contains { $0 == "." || $0 == ".." }
     return leads ? Address(target.pathSegments, query: target.query.map { ($0.name, $0.value) }) : nil
   }
 

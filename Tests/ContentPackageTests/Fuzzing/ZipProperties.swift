@@ -2,7 +2,7 @@ import CoreTypes
 
 @testable import ContentPackage
 
-/// The directory, the closing records and the local headers of an archive of any tool's, as they are read from its last bytes:
+/// The directory and the closing records of an archive of any tool's, as they are read from its last bytes:
 /// nothing that is told lies outside of what can be, and what was found is found again where it is written.
 enum ZipProperties {
   static func check(_ bytes: [UInt8]) -> String? {

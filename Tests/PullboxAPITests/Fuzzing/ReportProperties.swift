@@ -1,16 +1,19 @@
 import FoundationEssentials
 import PullboxAPI
 
-/// The documents that devices send: a report of placed content, a request for grants, a proof that a request is theirs. What is read is the same once it
-/// is written and read again, and Foundation's reader alone reads the same.
+/// The documents that devices and stores send: a report of placed content, one of damage, requests for grants, for what is owned and for
+/// readers' keys, a proof that a request is theirs, a notification. What is read is the same once it is written and read again, and
+/// Foundation's reader alone reads the same.
 enum ReportProperties {
   static func check(_ bytes: [UInt8]) -> String? {
-    check(bytes, as: CompletionReport.self) ?? check(bytes, as: GrantRequest.self) ?? check(
-      bytes, as: GrantBatchRequest.self)
+    check(bytes, as: CompletionReport.self) ?? check(bytes, as: GrantRequest.self)
+      ?? check(bytes, as: GrantBatchRequest.self)
+      ?? check(bytes, as: EntitlementsRequest.self) ?? check(bytes, as: ReaderKeyRequest.self)
+      ?? check(bytes, as: VerificationFailure.self) ?? check(bytes, as: StoreNotification.self)
       ?? check(bytes, as: DeviceProof.self)
   }
 
-  private static func check<Document: Codable>(_ bytes: [UInt8], as type: Document.Type) -> String? {
+  static func check<Document: Codable>(_ bytes: [UInt8], as type: Document.Type) -> String? {
     let read: Document
     do {
       read = try APIJSON.decode(type, from: bytes)

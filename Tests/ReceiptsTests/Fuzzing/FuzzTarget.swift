@@ -1,6 +1,7 @@
 /// The rules that are held against arbitrary bytes that stores and customers send: by `scripts/test` with bytes from a seeded
 /// `Mutator`, by `scripts/fuzz` with bytes that libFuzzer finds.
 enum FuzzTarget: String, CaseIterable, Sendable {
+  case google
   case payload
   case receipt
   case verifyReceipt = "verify-receipt"
@@ -11,6 +12,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   /// The rule that the bytes break; nil when they break none.
   func check(_ bytes: [UInt8]) -> String? {
     switch self {
+    case .google: GoogleProperties.check(bytes)
     case .payload: PayloadProperties.check(bytes)
     case .receipt: ReceiptProperties.check(bytes)
     case .verifyReceipt: VerifyReceiptProperties.check(bytes)

@@ -46,6 +46,7 @@ struct FuzzTests {
   static func mutator(for target: FuzzTarget) throws -> Mutator {
     switch target {
     case .receipt: return try Mutator(seed: 16, corpus: "receipt")
+    case .google: return try Mutator(seed: 17, corpus: "google")
     case .payload:
       var subscription = Fixtures.purchase("2000000000000002", product: "com.example.heroes.monthly")
       subscription.expiresDate = Fixtures.now + .seconds(300)

@@ -1,0 +1,8 @@
+/// The rules that are held against arbitrary names and types of a bus: by `scripts/test` with bytes from a seeded `Mutator`, by
+/// `scripts/fuzz` with bytes that libFuzzer finds.
+enum FuzzTarget: String, CaseIterable, Sendable {
+  case bus
+
+  /// The rule that the bytes break; nil when they break none.
+  func check(_ bytes: [UInt8]) -> String? { BusProperties.check(bytes) }
+}
