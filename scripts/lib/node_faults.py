@@ -23,7 +23,7 @@ class WallClock:
     def __init__(self, directory):
         self.library, self.file = directory / "setclock.so", directory / "clock"
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", self.library, SOURCE], check=True)
-        self.file.write_bytes(bytes(8))
+        self.file.write_bytes(bytes(24))
 
     @staticmethod
     def is_available():
@@ -32,17 +32,18 @@ class WallClock:
     def environment(self):
         return os.environ | {"LD_PRELOAD": str(self.library), "SETCLOCK_FILE": str(self.file)}
 
-    def set(self, seconds):
-        """Ahead of the machine's by so many seconds, or behind it. The file is mapped: its bytes change in their place."""
+    def set(self, seconds, drift=0):
+        """Ahead of the machine's by so many seconds, or behind it; and from now on by `drift` millionths of the time that goes by more. The
+        file is mapped: its bytes change in their place."""
         with open(self.file, "r+b", buffering=0) as file:
-            file.write(struct.pack("=q", seconds))
+            file.write(struct.pack("=3q", seconds, drift, time.monotonic_ns()))
 
 
 class SmallDisk:
     """A file system in memory that can be filled; only root can mount one."""
 
     def __init__(self, path, mebibytes):
-        self.path = path
+        self.path, self.mebibytes = path, mebibytes
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=0755", "pullbox-check", str(path)], check=True)
 
     @staticmethod
@@ -55,6 +56,17 @@ class SmallDisk:
                 with contextlib.suppress(OSError):
                     while file.write(bytes(size)) == size:
                         pass
+
+    def squeeze(self):
+        """Leaves room for nothing more, and takes none from the machine's memory."""
+        status = os.statvfs(self.path)
+        used = (status.f_blocks - status.f_bfree) * status.f_frsize
+        self.resize(used // 1024 + 4)
+
+    def resize(self, kibibytes=None):
+        """As large as it was made, unless told otherwise. A system of files that has more already stays as it is."""
+        size = kibibytes or self.mebibytes << 10
+        subprocess.run(["mount", "-o", f"remount,size={size}k", str(self.path)], check=False, stderr=subprocess.DEVNULL)
 
     def clear(self):
         (self.path / "filler").unlink(missing_ok=True)

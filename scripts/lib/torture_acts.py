@@ -30,6 +30,20 @@ class History:
         self.versions = {}
         # By product: the moments, in seconds, between which its first version was released.
         self.first_released = {}
+        # By how many seconds servers' clocks were behind and ahead in this round, and the moment since which one is ahead.
+        self.behind, self.ahead, self.ahead_since = 0, 0, None
+
+    def doubt(self, lowest, highest):
+        """A server's clock is off: between these seconds."""
+        with self.lock:
+            self.behind, self.ahead = min(self.behind, lowest), max(self.ahead, highest)
+            if highest > 0 and self.ahead_since is None:
+                self.ahead_since = time.time()
+
+    def trust(self):
+        """All clocks are right again, and nothing is being done."""
+        with self.lock:
+            self.behind = self.ahead = 0
 
     def released(self):
         """The products of which something is released to all devices."""
@@ -129,7 +143,7 @@ class People:
                     one["state"] = "superseded"
             self.history.versions[product, version] = {
                 "files": digests_of(folder), "state": "released", "share": share, "since": time.time()}
-            self.history.first_released.setdefault(product, (state["begun"], time.time()))
+            self.history.first_released.setdefault(product, (state["begun"] + self.history.behind, time.time() + self.history.ahead))
         return f"{version} to {share} %"
 
     def correct(self, event, share=100):

@@ -1,14 +1,27 @@
 """What goes wrong: each fault, and how it ends."""
 
+import collections
+import errno
 import pathlib
 import shutil
 import signal
 import time
 
 from node_engines import Failure, until
+from torture_preload import REFUSALS
+from torture_rot import Rots
+from torture_system import rows
 
 # Steps of a clock: seconds that are off by a little, daylight saving, a day, a time zone forgotten, a battery gone.
 STEPS = (-3600, 3600, -86_400, 90_000, 7_200, -600, 400, -40 * 86_400)
+# Those of a server or a store, which somebody looks after.
+SMALL_STEPS = (-3600, 3600, -86_400, 7_200, -600, 400, -90, 50)
+# Millionths of the time by which a clock runs fast or slow: it nearly stands, or it goes six times as fast.
+DRIFTS = (-900_000, -200_000, 100_000, 1_000_000, 5_000_000)
+# How much longer a read, a write or a sync takes, in seconds.
+LAGS = (0.001, 0.02)
+# For the model: by how much a clock that runs fast is ahead at the end of a round, at most.
+ROUND_SECONDS = 60
 
 
 class Adversary:
@@ -17,10 +30,19 @@ class Adversary:
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
         self.spoiled, self.broken, self.unplugged, self.restores = set(), [], [], 0
-        self.backup = None
+        self.backup, self.rots = None, Rots(system, people, transcript)
+        # By program, the version of its records' tables before it was upgraded.
+        self.schemas = {}
+        # By whom a fault was, from when to when, in seconds since 1970. What has not ended has no end.
+        self.spans, self.open_spans = collections.defaultdict(list), {}
+        # Those of whom a fault may go on until a calm end.
+        self.lasting = set()
 
     def begin(self, event):
         """Whether the fault is there: some cannot be, such as a full disk without root, or a second backup."""
+        if event.target not in self.system.relays and event.target != "operator" and not self.system.program(event.target):
+            return False
+        self.open_spans.setdefault(event.target, time.time())
         return getattr(self, event.kind, self.spoil)(event) is not False
 
     def spoil(self, event):
@@ -46,7 +68,7 @@ class Adversary:
     def restart(self, event):
         """SIGTERM, which a program obeys in order."""
         one = self.system.program(event.target)
-        if not one.is_running or not one.ready_file.exists():
+        if not one.is_running or not one.has_begun:
             return False
         one.go_on()
         if (code := one.stop()) != 0:
@@ -55,10 +77,85 @@ class Adversary:
         return True
 
     def clock(self, event):
-        agent = self.system.agents[event.target]
-        if not agent.preload:
+        steps = STEPS if event.target in self.system.agents else SMALL_STEPS
+        return self.set_clock(event, steps[int(event.place * len(steps))], 0)
+
+    def drift(self, event):
+        """The clock goes too fast or too slowly."""
+        return self.set_clock(event, 0, DRIFTS[int(event.place * len(DRIFTS))])
+
+    def set_clock(self, event, seconds, drift):
+        one = self.system.program(event.target)
+        if not one.preload:
             return False
-        agent.preload.clock.set(STEPS[int(event.place * len(STEPS))])
+        one.preload.clock.set(seconds, drift)
+        if one in self.system.nodes:
+            # No round lasts longer than this.
+            self.people.history.doubt(seconds + min(0, drift * ROUND_SECONDS // 10**6), seconds + max(0, drift * ROUND_SECONDS // 10**6))
+        return True
+
+    def summer(self, event):
+        """A program starts anew in a time zone whose clocks go forward within two seconds, which must change nothing."""
+        one = self.system.program(event.target)
+        if one.is_still:
+            return False
+        one.kill()
+        one.live_in_summer(2 * event.amount)
+        one.start()
+        return True
+
+    def upgrade(self, event):
+        """From the version before to this one, and back again where both have the same tables."""
+        one = self.system.program(event.target)
+        name, earlier = pathlib.Path(one.command[0]).name, self.system.options.earlier
+        if not earlier or not (earlier / name).exists() or (one in self.system.nodes and self.system.database) or not one.records.exists():
+            return False
+        if not one.is_running or not one.has_begun:
+            return False
+        schema = rows(one.records, "PRAGMA user_version")[0][0]
+        if (is_earlier := one.command[0] == str(earlier / name)):
+            self.schemas[one.name] = schema
+        elif self.schemas.get(one.name) != schema:
+            return False
+        one.go_on()
+        if (code := one.stop()) != 0:
+            self.transcript.violate(f"{one.name} ended with {code} when it was asked to: {one.tail()[-400:]}")
+        one.command[0] = str((self.system.options.bin if is_earlier else earlier) / name)
+        self.transcript.note(f"{one.name} is {one.command[0]} from here on, with tables of {schema}")
+        one.start()
+        return True
+
+    def lag(self, event):
+        """The disk of a program is slow."""
+        one = self.system.program(event.target)
+        if not one.preload:
+            return False
+        one.preload.slow(LAGS[0] + event.amount * (LAGS[1] - LAGS[0]))
+        return True
+
+    def misread(self, event):
+        """Some of a program's next reads of content have another bit; the disk has the right one."""
+        one = self.system.program(event.target)
+        if not one.preload:
+            return False
+        one.preload.misread(1 + int(event.amount * 3))
+        self.lasting.add(one.name)
+        return True
+
+    def rot(self, event):
+        """A block has lost a bit, until that is found and repaired."""
+        one = self.system.program(event.target)
+        if one in self.system.nodes:
+            return not self.backup and self.rots.begin_at_server(one, event)
+        return self.rots.begin_at_device(one, event)
+
+    def refuse(self, event):
+        """A file system that takes no change any more: of what a program keeps."""
+        one = self.system.program(event.target)
+        if not one.preload:
+            return False
+        one.preload.refuse(REFUSALS[int(event.place * len(REFUSALS))])
+        one.is_excused = True
         return True
 
     def sync(self, event):
@@ -71,15 +168,26 @@ class Adversary:
         return True
 
     def full(self, event):
-        agent = self.system.agents[event.target]
-        if not agent.disk:
+        one = self.system.program(event.target)
+        if not one.disk:
             return False
-        agent.disk.fill()
+        if event.target in self.system.agents:
+            one.disk.fill()
+        else:
+            one.disk.squeeze()
+            one.is_excused = True
         return True
 
     def readonly(self, event):
-        agent = self.system.agents[event.target]
-        return bool(agent.disk) and bool(agent.remount("ro"))
+        one = self.system.program(event.target)
+        if event.target in self.system.agents:
+            return bool(one.disk) and bool(one.remount("ro"))
+        # The records are open for writing: a file system that has become read-only by its own faults is what takes no change then.
+        if not one.preload:
+            return False
+        one.preload.refuse(errno.EROFS)
+        one.is_excused = True
+        return True
 
     def unplug(self, event):
         agent = self.system.agents[event.target]
@@ -105,7 +213,7 @@ class Adversary:
             return False
         self.system.maintain("--rotate-ticket-key", "--state", self.system.nodes[0].state)
         for node in self.system.nodes:
-            if node.is_running and node.ready_file.exists():
+            if node.is_running and node.has_begun:
                 node.process.send_signal(signal.SIGHUP)
         return True
 
@@ -113,9 +221,10 @@ class Adversary:
         """A backup now, which takes the place of the state at the end of the round: what readers and stores do meanwhile is lost at the
         server. The operator does nothing meanwhile, since it is known what an operator does then: everything once more."""
         node = self.system.nodes[0]
-        if len(self.system.nodes) > 1 or self.backup:
+        if len(self.system.nodes) > 1 or self.backup or self.rots.of_shelf:
             return False
         self.revive(node)
+        self.heal(node)
         until(60, "the server is ready", node.is_ready, 0.02)
         self.people.desk.await_idle()
         self.people.desk.free.clear()
@@ -136,6 +245,14 @@ class Adversary:
         node.start()
         self.people.desk.free.set()
 
+    @staticmethod
+    def heal(one):
+        """Its clock and its disk are right. What reads wrong stays."""
+        if one.preload:
+            one.preload.lift()
+        if one.disk:
+            one.disk.resize()
+
     def revive(self, one):
         one.go_on()
         if not one.is_wanted:
@@ -152,10 +269,10 @@ class Adversary:
             if is_calm or relay.fault not in ("alter", "double", "short"):
                 relay.lift()
                 self.spoiled.discard(name)
-        for one in [*self.system.agents.values(), *self.system.nodes]:
-            if one.preload:
-                one.preload.clock.set(0)
-                one.preload.fail_syncs(0)
+        for one in self.system.programs:
+            self.heal(one)
+            if is_calm and one.preload:
+                one.preload.misread(0)
         self.plug()
         for agent in self.system.agents.values():
             if agent.disk:
@@ -172,6 +289,20 @@ class Adversary:
         self.system.await_ready()
         for one in self.system.programs:
             one.is_excused = False
+        self.rots.end_at_server()
+        self.rots.end_at_devices()
+        self.lasting = set() if is_calm else self.lasting
+        self.close_spans(self.lasting | {agent.name for agent, _ in self.rots.of_libraries})
+
+    def settle(self):
+        """Once everything has come to its end: what was wrong in libraries was fetched again."""
+        self.rots.await_devices()
+        self.close_spans(set())
+
+    def close_spans(self, lasting):
+        now = time.time()
+        for name in [name for name in self.open_spans if name not in lasting]:
+            self.spans[name].append((self.open_spans.pop(name), now))
 
 
 def pause(seconds):

@@ -1,5 +1,6 @@
 """What must hold, looked at from outside: the stores' records, the server's, the devices' disks, and what relays have passed on."""
 
+import base64
 import collections
 import contextlib
 import datetime
@@ -12,9 +13,11 @@ import time
 from node_clients import RETRIED, ask
 from node_engines import Failure
 from torture_acts import MAGAZINE, MONTHLY
+from torture_bytes import Bytes
 from torture_counts import see_counts
 from torture_disk import Hashes, faults_of_content, left_over, look_at_library, look_at_shelf
 from torture_model import EDGE, Model, sales_of
+from torture_reasons import see_feed, see_reasons
 from torture_system import OWNERS, TICKET_SECONDS
 
 # So long without a fault everything that was paid has come to its end.
@@ -28,9 +31,15 @@ TICKETS = 6
 # So long the server believes an answer about a token that it is shown again.
 VERDICT_SECONDS = 300
 
+
+def end_of(ticket):
+    """Its last second, as docs/formats/ticket.md has it."""
+    return int.from_bytes(base64.urlsafe_b64decode(ticket)[6:14], "big")
+
+
 class Checks:
-    def __init__(self, system, people, transcript):
-        self.system, self.people, self.transcript = system, people, transcript
+    def __init__(self, system, people, adversary, transcript):
+        self.system, self.people, self.adversary, self.transcript = system, people, adversary, transcript
         self.history, self.model = people.history, Model(people.history, MAGAZINE)
         self.hashes, self.counts = Hashes(), collections.Counter()
         # By store and transaction: when the store says that it was finished.
@@ -38,12 +47,12 @@ class Checks:
         # By ticket: whose it is, of which digest, and when it was seen first.
         self.tickets = {}
         # Bytes of packages that were sent, and the lengths of those packages by device and digest.
-        self.sent, self.sent_of, self.needed, self.lengths = 0, collections.Counter(), {}, {}
+        self.sent_of, self.needed, self.lengths = collections.Counter(), {}, {}
         # The most memory that each program took, in KiB, and the most files that it had open.
         self.resident, self.descriptors = collections.Counter(), collections.Counter()
         # By owner and product: since when it is known that it is not owned.
         self.denied = {}
-        self.flows = []
+        self.flows, self.bytes = [], Bytes(adversary)
 
     def violate(self, text):
         self.transcript.violate(text)
@@ -64,6 +73,7 @@ class Checks:
             for flow in relay.taken():
                 self.flows.append((name, flow))
                 self.tickets.setdefault(flow.ticket, (name, flow.digest, flow.begun))
+                self.bytes.take(name, flow)
 
     def see_library(self, agent):
         """At any time: what readers see came there whole, in one step. What is just being replaced is looked at again."""
@@ -74,6 +84,7 @@ class Checks:
                 faults = look_at_library(agent.library, self.history, self.hashes)
             except FileNotFoundError:
                 continue
+            faults = [fault for fault in faults if not self.adversary.rots.is_excused(agent, fault.partition("/")[0])]
             if not faults:
                 self.look("libraries")
                 return
@@ -166,7 +177,9 @@ class Checks:
         self.settle()
         if self.transcript.violations:
             return
+        self.adversary.settle()
         self.quick()
+        self.bytes.judge(self)
         self.see_placed()
         self.see_entitlements()
         self.see_gina()
@@ -222,12 +235,15 @@ class Checks:
             else:
                 self.violate(f"5: the entitlements of {agent.name} are not told while all is well")
                 continue
-            self.compare(agent, told[0], self.model.verdicts(sales))
+            verdicts = self.model.verdicts(sales)
+            self.compare(agent, told[0], verdicts)
             self.compare_end(agent, told[1], sales)
+            see_reasons(self, agent, verdicts)
+            see_feed(self, agent, told[2], verdicts)
 
     def entitlements(self, agent):
-        """By product the rules and the versions that are told, and until when the subscription runs; nil where the server says that it
-        cannot know now."""
+        """By product the rules and the versions that are told, until when the subscription runs, and the device's feed; nil where the server
+        says that it cannot know now."""
         receipt = agent.store.call("GET", f"/store/v1/receipt?device={agent.device}", token=agent.account["token"])["receipt"]
         answer = ask(self.system.node_port(), "POST", "/v1/entitlements", {
             "store": "apple", "receipt": receipt, "device": {"id": agent.device}})
@@ -240,7 +256,7 @@ class Checks:
             rules, versions = told.setdefault(one["product"], (set(), set()))
             rules.add(one["because"])
             versions.add(one["version"])
-        return told, (document.get("subscribedUntil") or {}).get(MONTHLY)
+        return told, (document.get("subscribedUntil") or {}).get(MONTHLY), document["feed"]
 
     def compare_end(self, agent, told, sales):
         """Until when the subscription runs, to the millisecond."""
@@ -312,8 +328,11 @@ class Checks:
             if status is None:
                 continue
             self.look("tickets")
-            if status in (200, 206) and now - seen > TICKET_SECONDS + 1:
-                self.violate(f"3: a ticket of {name} that was used {now - seen:.1f} s ago still opens {digest[:12]}; it is good for {TICKET_SECONDS} s")
+            end = end_of(ticket)
+            if status in (200, 206) and now > end + 1:
+                self.violate(f"3: a ticket of {name} still opens {digest[:12]}, {now - end:.1f} s after its end")
+            if end - seen > TICKET_SECONDS + 1 and not self.was_ahead(seen):
+                self.violate(f"3: a ticket of {name} for {digest[:12]} is good for {end - seen:.1f} s from its use on, and not for {TICKET_SECONDS}")
             if status in (200, 206) and self.is_denied(name, products[digest]):
                 self.violate(f"3: a ticket of {name} opens {digest[:12]} of {sorted(products[digest])}, which is not owned")
         for ticket in [ticket for ticket, (_, _, seen) in self.tickets.items() if now - seen > 3 * TICKET_SECONDS]:
@@ -324,11 +343,16 @@ class Checks:
         """Whether it is known of all these products that the device's owner has none."""
         return bool(products) and all((OWNERS.get(name), product) in self.denied for product in products)
 
+    def was_ahead(self, moment):
+        """Whether a server's clock was ahead before, by which a ticket may have been made that lasts longer by right clocks."""
+        since = self.people.history.ahead_since
+        return since is not None and since < moment
+
     def telling(self, products, now):
         """The tickets that say most: of what is not owned, just beyond their time, and the newest; some of each."""
         known = sorted(self.tickets.items(), key=lambda pair: pair[1][2])
         denied = [one for one in known if self.is_denied(one[1][0], products[one[1][1]])]
-        over = [one for one in known if now - one[1][2] > TICKET_SECONDS + 1]
+        over = [one for one in known if now > end_of(one[0]) + 1]
         return dict(denied[-TICKETS:] + over[-TICKETS:] + known[-TICKETS:]).items()
 
     def open(self, digest, ticket):
@@ -340,8 +364,6 @@ class Checks:
     def see_sent(self, products):
         """Bytes that went to a customer from some seconds after it was known that nothing of the digest is owned, as long as that stayed so."""
         for name, flow in self.flows:
-            if name in self.system.agents:
-                self.sent += flow.sent
             self.sent_of[name, flow.digest] += flow.sent
             self.needed[name, flow.digest] = self.lengths.get(flow.digest, 0)
             owner = OWNERS.get(name)
@@ -390,6 +412,8 @@ class Checks:
     def see_processes(self):
         """7: memory and descriptors of each process."""
         for one in self.system.programs:
+            if one is self.system.edge:
+                continue
             place = f"/proc/{one.process.pid}"
             with open(f"{place}/status") as file:
                 resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))

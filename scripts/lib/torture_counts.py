@@ -1,6 +1,8 @@
 """Counts, metrics and reports, and the rows that they count."""
 
 import collections
+import datetime
+import fractions
 
 from node_clients import ask
 from node_engines import until
@@ -56,6 +58,7 @@ def see_counts(checks):
     checks.look("rules of counts")
     see_metrics(checks)
     see_report(checks)
+    see_money(checks)
 
 
 def grants_by_state(system):
@@ -101,3 +104,51 @@ def see_report(checks):
             checks.violate(f"6: the report has {units[key]} units and {refunds[key]} refunds of {key}, and its store sold {sold[key]} and "
                          f"gave back {back[key]}")
     checks.look("reports of sales")
+
+
+def see_money(checks):
+    """What is told of money paid and given back is the sum of the store's own prices, over the sales of which the server knows a price."""
+    for kind, store in checks.system.stores.items():
+        def read(kind=kind):
+            before = known_sales(checks, kind)
+            report = checks.system.operator("GET", f"/v1/operator/reports/money?store={kind}&environment=Sandbox")
+            return (before, report) if before == known_sales(checks, kind) else None
+
+        known, report = until(LEASE_SECONDS, "6: the sales that the server knows stay the same while their money is told", read)
+        prices = {checks.order(str(row["id"])) if kind == "google" else str(row["id"]): row for row in store.rows(
+            "SELECT id, price, currency FROM transactions")}
+        first, end = (milliseconds(report[member]) for member in ("from", "to"))
+        sums, without = collections.Counter(), 0
+        for name, (price, purchased, revoked) in known.items():
+            sale = prices.get(name)
+            if sale is None or price is not None and fractions.Fraction(price) != fractions.Fraction(sale["price"] or 0):
+                checks.violate(f"6: the server has {name} of {kind} for {price}, and the store for {sale and sale['price']}")
+                continue
+            for number, sum_of, moment in (("sales", "sold", purchased), ("refunds", "refunded", revoked)):
+                # What was restored was not paid for: its store has no price of it.
+                if moment is not None and first <= moment < end and sale["price"] is not None:
+                    if price is None:
+                        without += number == "sales"
+                    else:
+                        sums[sale["currency"], number] += 1
+                        sums[sale["currency"], sum_of] += fractions.Fraction(sale["price"])
+        told = collections.Counter()
+        for row in report["rows"]:
+            for name in ("sales", "refunds", "sold", "refunded"):
+                told[row["currency"], name] += fractions.Fraction(row[name])
+        if +told != +sums or report["withoutPrice"] != without:
+            checks.violate(f"6: of {kind} {report['rows']} is told, {report['withoutPrice']} without a price, and the store's prices make {dict(sums)}, "
+                           f"{without} without")
+        checks.look("sums of money")
+
+
+def known_sales(checks, kind):
+    """Price, date and date of the refund of what the server's ledger has of a store, by transaction."""
+    found = checks.system.rows("SELECT transaction_id AS id, price AS price, purchased AS purchased, revoked AS revoked FROM transactions "
+                               f"WHERE store = '{kind}' AND product IS NOT NULL AND purchased IS NOT NULL")
+    return {row["id"]: (row["price"] or None, int(row["purchased"]), int(row["revoked"]) if row["revoked"] not in (None, "") else None)
+            for row in found}
+
+
+def milliseconds(text):
+    return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)

@@ -16,6 +16,7 @@ from node_faults import SmallDisk, WallClock
 from torture_acts import People
 from torture_adversary import Adversary, pause
 from torture_checks import Checks
+from torture_program import Edge
 from torture_schedule import FAULTS, KINDS, schedule, shortened
 from torture_system import System, new_directory
 
@@ -40,7 +41,8 @@ def play(options, seed, rounds, label=""):
         system = System(options, transcript)
         people = People(system, transcript)
         people.open()
-        checks, adversary = Checks(system, people, transcript), Adversary(system, people, transcript)
+        adversary = Adversary(system, people, transcript)
+        checks = Checks(system, people, adversary, transcript)
         for one in rounds:
             begun = time.monotonic()
             transcript.note(f"round {one.number}{', a calm end' if one.is_calm else ''}")
@@ -57,6 +59,7 @@ def play(options, seed, rounds, label=""):
                 pause(event.pause)
             adversary.lift(one.is_calm)
             people.await_idle()
+            people.history.trust()
             if one.is_calm:
                 checks.calm()
             else:
@@ -76,20 +79,23 @@ def play(options, seed, rounds, label=""):
         if people:
             people.leave()
         if system:
-            system.remove()
+            system.end()
         else:
             transcript.note("the system did not begin")
         keep(options, seed, transcript)
+        if system:
+            system.remove()
+        shutil.rmtree(options.work, ignore_errors=True)
     return Played(done, events, list(transcript.violations), checks, kinds)
 
 
 def keep(options, seed, transcript):
-    """State and logs of a failure go to --keep; all others go."""
+    """State and logs of a failure go to --keep; all others go. The library of a device lies on its disk, where that is looked for."""
     if transcript.violations and options.keep:
         place = options.keep / f"seed{seed}"
         shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(options.work, place, symlinks=True, ignore=shutil.ignore_patterns("disk", "volume", "socket", "*.so"))
-    shutil.rmtree(options.work, ignore_errors=True)
+        shutil.copytree(options.work, place, symlinks=True, ignore=lambda folder, names: {
+            name for name in names if name in ("socket", "agent.sock") or name.endswith(".so") or name == "disk" and "volume" in names})
 
 
 def shrink(options, seed, rounds, events):
@@ -117,6 +123,7 @@ def parse():
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
     parser.add_argument("--events", type=int)
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--earlier", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--no-halving", action="store_true")
     options = parser.parse_args()
     if wrong := [kind for kind in options.only if kind not in KINDS]:
@@ -127,12 +134,13 @@ def parse():
 
 
 def summary(total):
-    rounds, events, kinds, looks, seconds, sent, needed, resident, descriptors = total
+    rounds, events, kinds, looks, seconds, bytes_of, resident, descriptors = total
     print(f"held  {rounds} rounds, {events} events in {seconds:.0f} s", flush=True)
     print("      events: " + ", ".join(f"{count} × {kind}" for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1])))
     print("      looked at: " + ", ".join(f"{count} {what}" for what, count in sorted(looks.items())))
-    print(f"      content: {sent / 1e6:.1f} MB sent to agents, of packages of {needed / 1e6:.1f} MB; at most "
-          + ", ".join(f"{kib >> 10} MiB and {descriptors[name]} descriptors of {name}" for name, kib in sorted(resident.items())), flush=True)
+    print(f"      content: {bytes_of['fetched'] / 1e6:.1f} MB sent to agents, of packages of {bytes_of['packages'] / 1e6:.1f} MB; "
+          f"{bytes_of['with faults'] / 1e6:.1f} MB of them at a time of faults, and {bytes_of['twice'] / 1e6:.2f} MB twice without one")
+    print("      processes: at most " + ", ".join(f"{kib >> 10} MiB and {descriptors[name]} descriptors of {name}" for name, kib in sorted(resident.items())), flush=True)
 
 
 def main():
@@ -143,11 +151,12 @@ def main():
     end_in_order()
     options.has_disks, options.has_compiler = SmallDisk.is_available(), WallClock.is_available()
     for has, text in ((options.has_disks, "no disk is filled, read-only or unplugged: only root can mount one"),
-                      (options.has_compiler, "no clock is wrong and no sync fails: there is no C compiler for what does it")):
+                      (options.has_compiler, "no clock is wrong, no disk is slow and no sync fails: there is no C compiler for what does it"),
+                      (Edge.is_available(), "no proxy stands between devices and servers: nginx is not installed")):
         if not has:
             print(f"left out  {text}", flush=True)
     begun, kinds, looks, rounds_done, events_done = time.monotonic(), collections.Counter(), collections.Counter(), 0, 0
-    sent, needed, resident, descriptors = 0, 0, collections.Counter(), collections.Counter()
+    bytes_of, resident, descriptors = collections.Counter(), collections.Counter(), collections.Counter()
     seed = options.seed
     while rounds_done < options.rounds:
         count = min(ROUNDS_OF_A_SYSTEM, options.rounds - rounds_done)
@@ -159,14 +168,13 @@ def main():
         kinds.update(played.kinds)
         if checks := played.checks:
             looks.update(checks.counts)
-            sent += checks.sent
-            needed += sum(length for (name, _), length in checks.needed.items() if name != "gina")
+            bytes_of.update(checks.bytes.totals() | {"packages": sum(length for (name, _), length in checks.needed.items() if name != "gina")})
             resident, descriptors = resident | checks.resident, descriptors | checks.descriptors
         events_done += sum(played.kinds.values())
         if played.violations:
             fail(options, seed, rounds, played)
         rounds_done += len(rounds)
-        summary((rounds_done, events_done, kinds, looks, time.monotonic() - begun, sent, needed, resident, descriptors))
+        summary((rounds_done, events_done, kinds, looks, time.monotonic() - begun, bytes_of, resident, descriptors))
         if options.events:
             return
         seed += 1

@@ -9,6 +9,8 @@ TOLERANCE = 300_000
 BACK_ISSUES = 1
 # Stores date by whole seconds: what is closer than that to a moment that decides is not judged.
 EDGE = 1_600
+# A release takes less, unless a clock was wrong meanwhile.
+DOUBT_SECONDS = 300
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +35,11 @@ def sales_of(store, account):
 
 @dataclasses.dataclass
 class Verdict:
-    """`because` are the rules that speak for it; without any it is not owned. What is `uncertain` hangs on less than two seconds."""
+    """`because` are the rules that speak for it; without any it is not owned, and `against` are those of which one at least says so. What is
+    `uncertain` hangs on less than two seconds, or on a clock that was wrong."""
 
     because: set = dataclasses.field(default_factory=set)
+    against: set = dataclasses.field(default_factory=set)
     uncertain: bool = False
 
     @property
@@ -60,7 +64,25 @@ class Model:
             self.judge(found[name], name, one["date"], periods)
         for start in starts(periods):
             self.unlock(found, issues, start)
+        for name in issues:
+            # Released by a clock that was wrong: the server's date of it may be any in this time.
+            first, last = self.history.first_released.get(name, (0, 0))
+            found[name].uncertain |= last - first > DOUBT_SECONDS and bool(periods)
+        for name, verdict in found.items():
+            self.judge_against(verdict, name, sales)
         return found
+
+    def judge_against(self, verdict, name, sales):
+        """The rules that speak against what is not owned."""
+        own = [sale for sale in sales if sale.product == name]
+        periods = [sale for sale in sales if sale.kind == "auto-renewable-subscription" and sale.expires]
+        is_issue = self.history.products[name]["publication"] == self.magazine
+        if any(sale.revoked for sale in own):
+            verdict.against.add("revoked")
+        if is_issue and any(sale.revoked is None for sale in periods):
+            verdict.against.add("published-outside-periods")
+        if not own and not (is_issue and periods):
+            verdict.against.add("not-bought")
 
     def judge(self, verdict, name, date, periods):
         released = self.history.first_released.get(name)
@@ -80,9 +102,10 @@ class Model:
         """The latest issue when a run began, by date, and also the latest of those released by then; and those before."""
         for moment in (start - EDGE, start, start + EDGE):
             dated = sorted({one["date"] for one in issues.values() if one["date"] <= moment}, reverse=True)[:1 + BACK_ISSUES]
-            out = {name: one for name, one in issues.items() if self.is_out(name, moment)}
-            dates = sorted({one["date"] for one in out.values() if one["date"] <= moment}, reverse=True)[:1 + BACK_ISSUES]
+            out, perhaps = ({name for name in issues if self.is_out(name, moment, place)} for place in (1, 0))
+            dates = sorted({issues[name]["date"] for name in out if issues[name]["date"] <= moment}, reverse=True)[:1 + BACK_ISSUES]
             for name, one in issues.items():
+                found[name].uncertain |= out != perhaps
                 rules = {rule for chosen in (dated, dates) for rule, some in (("unlocked-at-start", chosen[:1]), ("back-issue", chosen[1:]))
                          if one["date"] in some}
                 if moment == start:
@@ -91,9 +114,10 @@ class Model:
                     # What another second would decide otherwise.
                     found[name].uncertain |= not self.is_unlocked(issues, name, start)
 
-    def is_out(self, name, moment):
+    def is_out(self, name, moment, place):
+        """By the end of the time in which it was released (1), or by its beginning (0)."""
         released = self.history.first_released.get(name)
-        return released is not None and int(released[1] * 1000) <= moment
+        return released is not None and int(released[place] * 1000) <= moment
 
     def is_unlocked(self, issues, name, start):
         """Whether two seconds more or less change nothing about an issue that a run's start opens."""

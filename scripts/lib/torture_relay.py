@@ -26,6 +26,8 @@ class Flow:
     ticket: str
     status: int
     wanted: int
+    # The first byte of the package that it has.
+    first: int = 0
     sent: int = 0
     ended: float | None = None
     # Whether it came to its end as the server sent it.
@@ -233,7 +235,7 @@ class Relay(threading.Thread):
             self.chunks(source, client)
         elif "content-length" in answered:
             length = int(answered["content-length"])
-            flow = self.flow(path, fields, status, length)
+            flow = self.flow(path, fields, answered, status, length)
             if not self.copy(source, client, length, flow, self.is_verified(path, status)):
                 return None
         else:
@@ -245,7 +247,7 @@ class Relay(threading.Thread):
         """Whether a digest that came another way covers the bytes of the answer, which then may be spoiled."""
         return status in (200, 206) and "/v1/content/" in path and not (self.spares_manifests and path.partition("?")[0].endswith("/manifest"))
 
-    def flow(self, path, fields, status, length):
+    def flow(self, path, fields, answered, status, length):
         place, _, query = path.partition("?")
         name = place.rpartition("/v1/content/")[2]
         if status not in (200, 206) or "/v1/content/" not in place or len(name) != 64:
@@ -254,7 +256,8 @@ class Relay(threading.Thread):
         for part in query.split("&"):
             if part.startswith("ticket="):
                 ticket = part.removeprefix("ticket=")
-        flow = Flow(time.time(), name, ticket, status, length)
+        first = answered.get("content-range", "bytes 0-").removeprefix("bytes ").partition("-")[0]
+        flow = Flow(time.time(), name, ticket, status, length, int(first) if first.isdigit() else 0)
         with self.lock:
             self.flows.append(flow)
         return flow

@@ -10,11 +10,14 @@ ACTS = {
 FAULTS = {
     "kill": 14, "restart": 2, "still": 4, "cut": 5, "away": 4, "slow": 3, "alter": 5, "double": 3, "short": 4, "portal": 3, "redirect": 2,
     "lose": 3, "repeat": 3, "clock": 3, "full": 3, "readonly": 2, "rotate": 2, "restore": 1,
-    "sync": 3, "unplug": 2}
+    "sync": 3, "unplug": 2,
+    "lag": 3, "misread": 3, "rot": 2, "refuse": 3, "drift": 2, "summer": 2, "upgrade": 3}
 KINDS = ACTS | FAULTS
 AGENTS = ("ada1", "ada2", "bob1", "bob2")
 DEVICES = AGENTS + ("gina",)
 STORES = ("apple", "google")
+# Where there is one: an nginx.
+EDGES = ("edge",)
 # Every so often a round ends with everything that is to come to its end.
 CALM = 3
 LONGEST_PAUSE = 0.12
@@ -44,8 +47,7 @@ class Round:
 
 
 def target(chance, kind, nodes):
-    if kind in ("buy", "subscribe", "cut", "away", "slow", "alter", "double", "short", "portal", "redirect", "full", "readonly",
-                "unplug"):
+    if kind in ("buy", "subscribe", "cut", "away", "slow", "alter", "double", "short", "portal", "redirect", "unplug"):
         some = DEVICES if kind in ("cut", "alter", "short") else AGENTS
         return chance.choice(some)
     if kind in ("lose", "repeat"):
@@ -61,11 +63,11 @@ def target(chance, kind, nodes):
         return "apple"
     servers = tuple(f"node{number + 1}" for number in range(nodes))
     if kind in ("kill", "still", "restart"):
-        return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES * 2)
-    if kind == "sync":
+        return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES * 2 + EDGES)
+    if kind in ("sync", "misread", "rot"):
         return chance.choice(servers + AGENTS)
-    if kind == "clock":
-        return chance.choice(AGENTS)
+    if kind in ("full", "readonly", "lag", "refuse", "clock", "drift", "summer", "upgrade"):
+        return chance.choice(servers * (2 if nodes == 1 else 1) + AGENTS + STORES)
     return "operator"
 
 

@@ -9,7 +9,6 @@ import pathlib
 import re
 import secrets
 import shutil
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -18,9 +17,9 @@ import time
 
 from node_clients import Wire, ask
 from node_cluster import object_store
-from node_engines import Failure, PostgreSQL, Process, until
+from node_engines import Failure, PostgreSQL, until
 from node_faults import SmallDisk
-from torture_preload import Preload
+from torture_program import Edge, Program, executable
 from torture_relay import Relay
 
 READY_SECONDS = 60
@@ -28,9 +27,11 @@ BUNDLE = "com.example.pullbox"
 ISSUER = "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10"
 # Two customers of the first store with two devices each.
 OWNERS = {"ada1": "ada", "ada2": "ada", "bob1": "bob", "bob2": "bob"}
-LIBRARY_MEBIBYTES = 96
+LIBRARY_MEBIBYTES, STATE_MEBIBYTES = 96, 2048
 # How long a ticket opens its content, how often stores are asked about what is being sent, and what a month of subscriptions takes.
 TICKET_SECONDS, POLL_SECONDS, MONTH = 15, 1, "30s"
+# Whose requests go through an nginx, and the address from which it asks.
+BEHIND_EDGE, EDGE_ADDRESS = ("ada1", "bob1"), "127.0.0.2"
 # One that waits longer for an answer is given up by its client.
 CALL_SECONDS = 30
 
@@ -53,51 +54,12 @@ def rows(path, statement, *values):
         return database.execute(statement, values).fetchall()
 
 
-class Program(Process):
-    """One of the programs. It is meant to run between start() and kill() or stop(): whatever ends by itself meanwhile is a fault of its own."""
-
-    def __init__(self, name, command, directory, environment=None):
-        self.ready_file = directory / "ready"
-        super().__init__(name, [*command, "--ready-file", self.ready_file], directory / "log", environment)
-        self.is_wanted, self.is_still = False, False
-        # Whether it may fail to start, as it does where its records cannot be written: then it is started again, as its unit does.
-        self.is_excused = False
-
-    def start(self):
-        if self.is_running:
-            return
-        self.ready_file.unlink(missing_ok=True)
-        super().start()
-        self.is_wanted = True
-
-    def kill(self):
-        self.is_wanted, self.is_still = False, False
-        super().kill()
-
-    def stop(self, seconds=60):
-        self.is_wanted = False
-        self.go_on()
-        return super().stop(seconds)
-
-    def stand_still(self):
-        if self.is_running:
-            self.process.send_signal(signal.SIGSTOP)
-            self.is_still = True
-
-    def go_on(self):
-        if self.is_still and self.is_running:
-            self.process.send_signal(signal.SIGCONT)
-        self.is_still = False
-
-    def has_ended(self):
-        if self.is_excused and self.is_wanted and not self.is_running and not self.ready_file.exists():
-            self.start()
-        return self.is_wanted and not self.is_running
-
-    def is_ready(self):
-        if self.has_ended():
-            raise Failure(f"{self.name} ended by itself with {self.process.returncode}: {self.tail()[-600:]}")
-        return self.ready_file.exists()
+def state_in(directory, options):
+    """The place of a state directory, and the disk on which it lies; nil where this process may mount none."""
+    if not options.has_disks:
+        return directory / "state", None
+    (directory / "disk").mkdir()
+    return directory / "disk/state", SmallDisk(directory / "disk", STATE_MEBIBYTES)
 
 
 class Store(Program):
@@ -106,14 +68,17 @@ class Store(Program):
     def __init__(self, kind, options, port, catalog_port, notify_port):
         directory = options.work / kind
         directory.mkdir()
-        self.kind, self.port, self.state = kind, port, directory / "state"
-        self.database = self.state / "store.sqlite"
+        self.kind, self.port = kind, port
+        self.state, disk = state_in(directory, options)
+        self.records = self.state / "store.sqlite"
         base = f"http://127.0.0.1:{notify_port}"
         told = (["--notification-url", base + "/v1/notifications/apple"] if kind == "apple" else
                 ["--google-notification-url", base + "/v1/notifications/google"])
         super().__init__(kind, [
-            options.bin / "pullbox-sandbox", "--listen", f"127.0.0.1:{port}", "--state", self.state, "--bundle", BUNDLE,
+            executable(options, "pullbox-sandbox"), "--listen", f"127.0.0.1:{port}", "--state", self.state, "--bundle", BUNDLE,
             "--catalog", f"http://127.0.0.1:{catalog_port}", "--log-level", "info", *told], directory)
+        self.equip(options, directory, self.state)
+        self.disk = disk
         self.audience = base + "/v1/notifications/google"
 
     def entry(self):
@@ -137,7 +102,7 @@ class Store(Program):
         return json.loads(answer.body) if answer.body else None
 
     def rows(self, statement, *values):
-        return rows(self.database, statement, *values)
+        return rows(self.records, statement, *values)
 
 
 class Agent(Program):
@@ -149,13 +114,11 @@ class Agent(Program):
         self.owner, self.account, self.store, self.state = OWNERS[name], account, store, directory / "state"
         self.volume, self.socket = directory / "volume", directory / "socket"
         self.volume.mkdir()
-        self.disk = None
+        disk = None
         if options.has_disks:
             (directory / "disk").mkdir()
-            self.disk = SmallDisk(directory / "disk", LIBRARY_MEBIBYTES)
-            self.plug()
-        self.library = self.volume / "library"
-        self.preload = Preload(directory) if options.has_compiler else None
+            disk = SmallDisk(directory / "disk", LIBRARY_MEBIBYTES)
+        self.records, self.library = self.state / "agent.sqlite", self.volume / "library"
         token, file = directory / "token", directory / "config.json5"
         for path in (token, file):
             path.touch(mode=0o600)
@@ -164,8 +127,11 @@ class Agent(Program):
             "state": str(self.state), "library": str(self.library), "server": f"http://127.0.0.1:{relay_port}",
             "store": f"http://127.0.0.1:{store.port}", "storeName": store.kind, "accountTokenFile": str(token),
             "socket": str(self.socket), "pollInterval": 1, "conditionSources": ["none"], "bus": "none", "spaceReserve": "1MiB"}))
-        super().__init__(name, [options.bin / "pullbox-agent", "--config", file], directory,
-                         self.preload.environment() if self.preload else None)
+        super().__init__(name, [executable(options, "pullbox-agent"), "--config", file], directory)
+        self.equip(options, directory, self.state, ("/library/", "/downloads/"))
+        self.disk = disk
+        if disk:
+            self.plug()
 
     @property
     def device(self):
@@ -184,12 +150,7 @@ class Agent(Program):
             connection.close()
 
     def rows(self, statement, *values):
-        return rows(self.state / "agent.sqlite", statement, *values)
-
-    def remount(self, mode):
-        """Whether the library's disk is now `ro` or `rw`: one on which a file is open for writing does not become read-only."""
-        done = subprocess.run(["mount", "-o", f"remount,{mode}", str(self.disk.path)], stderr=subprocess.DEVNULL)
-        return done.returncode == 0
+        return rows(self.records, statement, *values)
 
     def plug(self):
         """The disk is where the library is looked for."""
@@ -202,7 +163,7 @@ class Agent(Program):
     def remove(self):
         if self.disk:
             subprocess.run(["umount", "--lazy", str(self.volume)], check=False, stderr=subprocess.DEVNULL)
-            self.disk.remove()
+        super().remove()
 
 
 class Server(Program):
@@ -211,13 +172,15 @@ class Server(Program):
     def __init__(self, name, options, port, configuration):
         directory = options.work / name
         directory.mkdir()
-        self.port, self.state, self.configuration = port, directory / "state", directory / "config.json5"
-        self.preload = Preload(directory) if options.has_compiler else None
+        self.port, self.configuration = port, directory / "config.json5"
+        self.state, disk = state_in(directory, options)
+        self.records = self.state / "server.db"
         self.configuration.touch(mode=0o600)
         self.configuration.write_text(json.dumps(configuration | {
             "node": name, "listen": [f"127.0.0.1:{port}"], "state": str(self.state)}))
-        super().__init__(name, [options.bin / "pullbox-server", "--config", self.configuration], directory,
-                         self.preload.environment() if self.preload else None)
+        super().__init__(name, [executable(options, "pullbox-server"), "--config", self.configuration], directory)
+        self.equip(options, directory, self.state, ("/blobs/", "/incoming/"))
+        self.disk = disk
 
     def is_ready(self):
         if not super().is_ready():
@@ -234,7 +197,7 @@ class System:
     def __init__(self, options, transcript):
         self.options, self.transcript, self.key = options, transcript, secrets.token_hex(24)
         self.nodes, self.agents, self.relays, self.stores, self.wires = [], {}, {}, {}, []
-        self.database = self.objects = None
+        self.database = self.objects = self.edge = None
         try:
             self.begin()
         except BaseException:
@@ -257,8 +220,10 @@ class System:
         self.start_nodes()
         accounts = {owner: self.stores["apple"].call("POST", "/sandbox/v1/accounts", {"territory": "USA", "name": owner})
                     for owner in sorted(set(OWNERS.values()))}
+        self.start_edge()
         for place, name in enumerate((*OWNERS, "gina")):
-            self.relays[name] = Relay(name, base + 15 + place, self.node_port)
+            through_edge = self.edge and name in BEHIND_EDGE
+            self.relays[name] = Relay(name, base + 15 + place, (lambda: self.edge.port) if through_edge else self.node_port)
         for name, owner in OWNERS.items():
             self.agents[name] = Agent(name, options, self.relays[name].port, self.stores["apple"], accounts[owner])
         for relay in self.relays.values():
@@ -273,7 +238,9 @@ class System:
         configuration = {
             "operatorKey": self.key, "unlimitedAddresses": ["127.0.0.0/8"], "ticketLifetime": f"{TICKET_SECONDS}s",
             "refundPoll": f"{POLL_SECONDS}s", "stores": [store.entry() for store in self.stores.values()],
-            "logLevel": "info"}
+            "trustedProxies": [EDGE_ADDRESS], "logLevel": "info", "scrubRate": "256MiB"}
+        if options.nodes == 1:
+            configuration["accelRedirectPrefix"] = "/pullbox-blobs/"
         if options.nodes > 1:
             self.database = PostgreSQL(options.port_base + 30)
             self.objects = object_store(options)
@@ -287,6 +254,13 @@ class System:
             # The first one makes the tables.
             until(READY_SECONDS, f"{node.name} is ready", node.is_ready, 0.02)
 
+    def start_edge(self):
+        """Between half of the devices and the servers, where it is installed."""
+        if Edge.is_available():
+            self.edge = Edge(self.options, self.options.port_base + 24, self.nodes, EDGE_ADDRESS)
+            self.edge.start()
+            until(READY_SECONDS, "nginx listens", self.edge.is_ready, 0.02)
+
     def node_port(self):
         """Where a balancer would send a request: any that runs, by turns."""
         running = [node for node in self.nodes if node.is_running and not node.is_still] or self.nodes
@@ -294,10 +268,11 @@ class System:
 
     @property
     def programs(self):
-        return [*self.stores.values(), *self.nodes, *self.agents.values()]
+        return [*self.stores.values(), *self.nodes, *([self.edge] if self.edge else []), *self.agents.values()]
 
     def program(self, name):
-        return next(one for one in self.programs if one.name == name)
+        """Nil where there is none of this name: an edge is not installed everywhere."""
+        return next((one for one in self.programs if one.name == name), None)
 
     def operator(self, method, path, body=None, headers=None, accept=(200, 201, 202, 204)):
         answer = ask(self.node_port(), method, path, body, self.key, headers)
@@ -315,7 +290,7 @@ class System:
     def maintain(self, *words):
         """A command of the server's program for one that does not run."""
         node = self.nodes[0]
-        done = subprocess.run([str(word) for word in (self.options.bin / "pullbox-server", *words, "--config", node.configuration)],
+        done = subprocess.run([str(word) for word in (node.command[0], *words, "--config", node.configuration)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
         if done.returncode:
             raise Failure(f"pullbox-server {words[0]} ended with {done.returncode}: {done.stdout[-600:]}")
@@ -324,7 +299,7 @@ class System:
     def rows(self, statement):
         """Rows of the delivery server's records, each by the names of its columns."""
         if not self.database:
-            return rows(self.nodes[0].state / "server.db", statement)
+            return rows(self.nodes[0].records, statement)
         names = re.findall(r"\bAS (\w+)", statement)
         return [dict(zip(names, row)) for row in self.database.ask(statement)]
 
@@ -335,13 +310,17 @@ class System:
         for one in self.programs:
             until(READY_SECONDS, f"{one.name} is ready", one.is_ready, 0.02)
 
-    def remove(self):
+    def end(self):
+        """Ends all programs; what they keep stays."""
         for link in [*self.relays.values(), *self.wires]:
             link.stop()
-        for one in [*self.agents.values(), *self.nodes, *self.stores.values()]:
+        for one in reversed(self.programs):
             one.kill()
-        for agent in self.agents.values():
-            agent.remove()
+
+    def remove(self):
+        self.end()
+        for one in self.programs:
+            one.remove()
         for engine in (self.objects, self.database):
             if engine:
                 engine.remove()
