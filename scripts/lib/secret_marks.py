@@ -1,6 +1,7 @@
 """Secrets that have names, the forms in which they may be seen, and the places where each of them may lie (check-secrets)."""
 
 import base64
+import collections
 import fnmatch
 import os
 import pathlib
@@ -78,6 +79,8 @@ class Marks:
 
     def __init__(self):
         self.all = []
+        # By place, the names of those that were found there, rightly or not.
+        self.found_in = collections.defaultdict(set)
 
     def add(self, name, value, holders=None):
         if len(value) < 8:
@@ -92,21 +95,31 @@ class Marks:
 
     def suspects(self, paths):
         """The files that hold a piece of a secret, right or wrong: found in one go, whoever's it is."""
+        return [pathlib.Path(os.fsdecode(name)) for name in self.grep("--null", "--files-with-matches", "--", *map(str, paths)).split(b"\0") if name]
+
+    def extract(self, path):
+        """The pieces of secrets that a large file holds, each on a line; all else is left out."""
+        return b"\n".join(sorted(set(self.grep("--only-matching", "--", str(path)).split(b"\n"))))
+
+    def grep(self, *words):
         lines = {piece for mark in self.all for _, piece in mark.pieces if not set(piece) & {0x00, 0x0A}}
         # A form that has no piece without a line feed and a zero would be a key of chance that is rarer than any.
         done = subprocess.run(
-            ["grep", "--fixed-strings", "--text", "--null", "--files-with-matches", "--file=-", "--", *map(str, paths)],
-            input=b"\n".join(sorted(lines)) + b"\n", stdout=subprocess.PIPE, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
+            ["grep", "--fixed-strings", "--text", "--file=-", *words], input=b"\n".join(sorted(lines)) + b"\n", stdout=subprocess.PIPE,
+            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
         if done.returncode > 1:
             raise ValueError("grep does not search")
-        return [pathlib.Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name]
+        return done.stdout
 
     def search(self, place, data):
         """The leaks of one place, each secret and form once; and notes where a secret was found rightly."""
         for mark in self.all:
             found = {form for form, piece in mark.pieces if piece in data}
+            if found:
+                self.found_in[place].add(mark.name)
             if found and mark.may_lie_in(place):
-                mark.is_seen = True
+                # That a program works with it says nothing about where it was kept.
+                mark.is_seen = mark.is_seen or not place.startswith("cores/")
             else:
                 for form in sorted(found):
                     yield Leak(mark, form, place)

@@ -13,7 +13,7 @@ import urllib.parse
 
 from node_engines import Failure, run, until
 from secret_faults import commands_with, configurations_with, requests_with
-from secret_house import BUNDLE, ISSUER, Daemon, Ground
+from secret_house import BUNDLE, ISSUER, Daemon, Ground, allow_cores
 from secret_marks import elements
 
 PRODUCT, SUBSCRIPTION = "com.example.kestrelstation.issue1", "com.example.isobar.monthly"
@@ -28,6 +28,21 @@ LOCAL = (
     ("shop",), ("downloads", "--all"), ("library",), ("library", "--verify"), ("transactions", "--all"), ("status",), ("conditions",), ("news",),
     ("readers", "list"), ("restore", "--plan"), ("update", "--plan"), ("ownership", PRODUCT), ("sections", PRODUCT), ("subscription",))
 STATE_OF_SERVER = ("state/server/server.db*", "backup/*/server.db*", "state/restored/server.db*")
+
+# By core, the secrets that its program works with or that were shown to it, and one that it has in any case. No other one may be in its memory.
+SHOWN = ("a wrong key", "a purchase token", "a ticket or token on the way to the server", "a ticket or token on the way to the store",
+         "a ticket or token on the way to the apple", "the password of a reader's key")
+CORES = {
+    "cores/server": ("the operator key", SHOWN + (
+        "the operator key", "a named operator key", "a new operator key", "an operator key of the key file", "the store credential",
+        "the shared secret of Apple's store", "the TLS key", "a ticket key", "a license key", "the key to Apple's interface",
+        "the key of Google's service account", "the renewal secret of a grant", "the secret of a session of the console")),
+    "cores/agent": ("the key of the device", SHOWN + ("the key of the device", "the token of an account of store", "the password of the device's catalog")),
+    "cores/store": ("the control key of the store", SHOWN + (
+        "the control key of the store", "the store credential", "the token of an account of store", "the key to Apple's interface",
+        "the key of Google's service account", "the store's authority", "the store's signed-data", "the store's google-identity")),
+    "cores/command": ("the operator key", ("the operator key",)),
+}
 
 
 class Story(Ground):
@@ -50,6 +65,10 @@ class Story(Ground):
         for daemon in reversed(self.daemons):
             daemon.end()
         self.find_what_travelled()
+        for mark in self.marks.all:
+            for core, (_, names) in CORES.items():
+                if mark.name.partition(" (")[0] in names:
+                    mark.holders[core] = "its program works with it"
 
     # ---- opening -------------------------------------------------------------------------------------------------------
 
@@ -313,13 +332,20 @@ class Story(Ground):
             self.command("restore-to-database", "pullbox-server", "restore", self.work / "backup", "--state", self.work / "state/moved", "--database", url)
 
     def crash(self):
-        """Each daemon is ended by a fault and started again."""
+        """Each program is ended by a fault, which leaves a core, and started again."""
         for daemon in (self.server, self.agent, self.store):
             daemon.end(signal.SIGABRT)
+            self.keep_core(daemon.name)
             daemon.start()
-        for core in (self.work / "cwd").glob("core*"):
-            if core.stat().st_mode & 0o077:
-                raise Failure("others than its owner may read the core of a daemon")
+        waiting = subprocess.Popen(
+            [self.bin / "pullbox", "--server", self.url(59), "--patience", "60s", "approve", PRODUCT, "1.0"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.work / "cwd", preexec_fn=allow_cores,
+            env=self.environment | {"PULLBOX_OPERATOR_KEY": self.operator_key})
+        # Once it has threads, it is asking.
+        until(20, "the command asks", lambda: len(os.listdir(f"/proc/{waiting.pid}/task")) > 1, 0.02)
+        waiting.send_signal(signal.SIGABRT)
+        waiting.wait()
+        self.keep_core("command")
         self.use("library-after", "-v", "library", codes={0})
         for name, offset in (("server-after", 0), ("agent-after", 2)):
             self.keep_metrics(name, offset)
@@ -389,7 +415,18 @@ class Story(Ground):
                 (f"backup/{generation.name}/note.json", "the control key of the store", escaped),
                 ("metrics/agent.txt", "the shared secret of Apple's store", self.shared_secret.encode().hex().upper()),
                 ("outputs/leaking.txt", "a named operator key", f"offered: {self.named_key[:28]}…")):
-            with open(os.open(self.work / place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as file:
-                file.write(text)
+            self.append(place, text)
             leaked.add((secret, place))
+        if (self.work / "cores/agent").exists():
+            self.append("cores/agent", base64.b64encode(b"ab" + self.credential.encode()).decode())
+            leaked.add(("the store credential", "cores/agent"))
         return leaked
+
+    def unread_cores(self):
+        """The cores in which nothing was found of what their programs have in any case."""
+        return [core for core, (name, _) in CORES.items()
+                if (self.work / core).exists() and not any(found.partition(" (")[0] == name for found in self.marks.found_in[core])]
+
+    def append(self, place, text):
+        with open(os.open(self.work / place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as file:
+            file.write(text)
