@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import PullboxAPI
 import PullboxTesting
 import SystemCalls
@@ -47,6 +48,26 @@ struct PackedPublishTests {
       let other = try await stack.pullbox("publish", path, "--version", "2.0")
       #expect(other.ending == .exited(2))
       #expect(other.errors.contains("this package is version 1.0"))
+    }
+  }
+
+  @Test("the same bytes, published again, take the place of a package that the server has found damaged")
+  func repaired() async throws {
+    try await Stack.with(Stack.Options(parts: [.server])) { stack in
+      let (path, package, _) = try await package([".manifest.json", ".signatures.json"], for: stack)
+      #expect(try await stack.pullbox("publish", path).succeeded)
+      let digest = try await stack.operatorWeb.get("/v1/operator/products/\(Self.product)/versions/1.0")
+        .decoded(VersionRecord.self).digest.hexadecimal
+      let stored = stack.directory.path("server/blobs/\(digest.prefix(2))/\(digest.dropFirst(2))")
+      var bytes = package.bytes
+      bytes[100] ^= 1
+      try DurableFile.write(bytes.span, to: stored)
+      #expect(try await stack.pullbox("scrub", "--now").succeeded)
+      try await eventually { try await stack.pullbox("scrub").output.contains("damaged \(digest)") }
+      let outcome = try await stack.pullbox("publish", path)
+      #expect(outcome.succeeded, "\(outcome.errors)")
+      #expect(try FileSystem.read(stored, upTo: .mebibytes(64)) == package.bytes)
+      try await eventually { try await !stack.pullbox("scrub").output.contains("damaged") }
     }
   }
 

@@ -141,7 +141,8 @@ enum PublishCommand: Command {
     return try await client.manifest(of: nearest)
   }
 
-  /// Answers the version at the server. Sends nothing when the server has it with these bytes.
+  /// Answers the version at the server. Sends nothing when the server has it with these bytes, unless it has found out that they are
+  /// damaged or missing there: then these take their place.
   private static func upload(
     _ package: PreparedPackage, of product: ProductIdentifier, version: ContentVersion,
     keys: SigningKeys, client: OperatorClient, on console: Console
@@ -154,7 +155,9 @@ enum PublishCommand: Command {
           "\(product) \(version) is at the server with other content, and versions never change; "
             + "give the new content a new --version")
       }
-      return existing
+      let faults = try await client.scrubPackages(begins: false).faults
+      guard faults.contains(where: { $0.digest == existing.digest }) else { return existing }
+      console.note("the server's package of \(product) \(version) is damaged: it is sent again")
     }
     let source = UploadSource(
       path: package.path, length: manifest.length, digest: manifest.digest,
