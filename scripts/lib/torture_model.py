@@ -77,8 +77,11 @@ class Model:
         own = [sale for sale in sales if sale.product == name]
         periods = [sale for sale in sales if sale.kind == "auto-renewable-subscription" and sale.expires]
         is_issue = self.history.products[name]["publication"] == self.magazine
-        if any(sale.revoked for sale in own):
+        if any(sale.revoked for sale in own + (periods if is_issue else [])):
             verdict.against.add("revoked")
+        if is_issue and periods and not own and all(sale.revoked for sale in periods):
+            # What was taken back may have opened it, or nothing ever led to it.
+            verdict.against.add("not-bought")
         if is_issue and any(sale.revoked is None for sale in periods):
             verdict.against.add("published-outside-periods")
         if not own and not (is_issue and periods):

@@ -64,8 +64,10 @@ def target(chance, kind, nodes):
     servers = tuple(f"node{number + 1}" for number in range(nodes))
     if kind in ("kill", "still", "restart"):
         return chance.choice(servers * (4 if nodes == 1 else 2) + AGENTS + STORES * 2 + EDGES)
-    if kind in ("sync", "misread", "rot"):
+    if kind in ("sync", "misread"):
         return chance.choice(servers + AGENTS)
+    if kind == "rot":
+        return chance.choice(servers * (4 if nodes == 1 else 1) + AGENTS)
     if kind in ("full", "readonly", "lag", "refuse", "clock", "drift", "summer", "upgrade"):
         return chance.choice(servers * (2 if nodes == 1 else 1) + AGENTS + STORES)
     return "operator"
