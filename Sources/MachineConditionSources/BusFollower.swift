@@ -30,9 +30,11 @@ struct BusFollower: Sendable {
   ///
   /// - Parameters:
   ///   - matches: the signals after which it reads; of one service or of several names of it.
+  ///   - interval: a service that has spoken is read again so long after it was read last, without a signal; nil for never.
   ///   - read: asks the service of that name.
   func follow(
-    _ matches: [BusMatch], report: @Sendable (MachineObservation) async -> Void,
+    _ matches: [BusMatch], every interval: Duration? = nil,
+    report: @Sendable (MachineObservation) async -> Void,
     read: @escaping @Sendable (BusName) async throws -> MachineObservation
   ) async throws {
     let (presence, changed) = (Presence(), AsyncSignal())
@@ -56,7 +58,8 @@ struct BusFollower: Sendable {
       defer { group.cancelAll() }
       var hasSpoken = false
       while !Task.isCancelled {
-        guard await changed.wait(atMost: nil, clock: clock) else { return }
+        let isSignalled = await changed.wait(atMost: hasSpoken ? interval : nil, clock: clock)
+        guard isSignalled || !Task.isCancelled else { return }
         let known = presence.state.withLock { $0 }
         if let error = known.end { throw ConditionSourceError(.away, "\(error)") }
         // Of two names of one service the one that comes first counts.

@@ -2,7 +2,9 @@ package import AgentRecords
 package import CoreTypes
 package import MessageBus
 
-/// The way as the portal tells it to a sandbox, which does not reach NetworkManager (`org.freedesktop.portal.NetworkMonitor`, version 3).
+/// The way as the portal tells it to a sandbox, which does not reach NetworkManager (`org.freedesktop.portal.NetworkMonitor`, version 3). The
+/// portal's signal comes when networks come and go, and not when one of them becomes metered or is logged in to: it is asked again every five
+/// seconds as well.
 package struct NetworkMonitorSource: ConditionSource {
   private static let service: BusName = "org.freedesktop.portal.Desktop"
   private static let path: BusPath = "/org/freedesktop/portal/desktop"
@@ -10,10 +12,12 @@ package struct NetworkMonitorSource: ConditionSource {
 
   package let name = ConditionSourceName.networkMonitor
   private let follower: BusFollower
+  private let interval: Duration
 
-  /// `bus` is the user's.
-  package init(bus: BusConnection, clock: any MonotonicClock) {
+  /// `bus` is the user's; the portal is asked again so often as `interval` says.
+  package init(bus: BusConnection, clock: any MonotonicClock, interval: Duration = .seconds(5)) {
     follower = BusFollower(bus: bus, clock: clock)
+    self.interval = interval
   }
 
   package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
@@ -23,7 +27,7 @@ package struct NetworkMonitorSource: ConditionSource {
         BusMatch(
           sender: Self.service,
           .signals(path: Self.path, interface: Self.interface, member: "changed"))
-      ], report: report
+      ], every: interval, report: report
     ) { name in
       let answer = try await follower.bus.call(
         BusMethodCall("GetStatus", of: Self.interface, at: Self.path, destination: name),

@@ -35,7 +35,7 @@ struct NetworkMonitorSourceTests {
     let status = Locked(Self.status(metered: false, 4))
     let asked = Locked(0)
     let (words, told) = AsyncStream<MachineObservation>.makeStream()
-    let source = NetworkMonitorSource(bus: bus, clock: SystemMonotonicClock())
+    let source = NetworkMonitorSource(bus: bus, clock: SystemMonotonicClock(), interval: .seconds(3600))
     let changed = BusSignal("changed", of: Self.interface, at: Self.path, arguments: [])
     try await withThrowingDiscardingTaskGroup { group in
       group.addTask {
@@ -69,6 +69,40 @@ struct NetworkMonitorSourceTests {
       portal.close()
       #expect(await words.next() == nil)
       for bus in [other, bus] { bus.close() }
+    }
+    await daemon.stop()
+  }
+
+  @Test("a network that becomes metered without a signal is seen at the next look")
+  func looks() async throws {
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let portal = try BusConnection.open(
+      .address(daemon.address),
+      configuration: BusConfiguration(service: "org.freedesktop.portal.Desktop"))
+    let bus = try BusConnection.open(.address(daemon.address))
+    let status = Locked(Self.status(metered: false, 4))
+    let (words, told) = AsyncStream<MachineObservation>.makeStream()
+    let source = NetworkMonitorSource(bus: bus, clock: SystemMonotonicClock(), interval: .milliseconds(10))
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask {
+        while let request = await portal.nextRequest() { request.answer.reply([status.current]) }
+      }
+      for await state in portal.states() where state.ownsService { break }
+      group.addTask {
+        _ = await #expect(throws: ConditionSourceError.self) {
+          try await source.run { told.yield($0) }
+        }
+        told.finish()
+      }
+      var words = words.makeAsyncIterator()
+      let first = try #require(await words.next())
+      #expect(first.isMetered == false)
+      status.withLock { $0 = Self.status(metered: true, 4) }
+      while try #require(await words.next()).isMetered != true {}
+      portal.close()
+      while await words.next() != nil {}
+      bus.close()
     }
     await daemon.stop()
   }
