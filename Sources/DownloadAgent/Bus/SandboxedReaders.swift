@@ -109,8 +109,9 @@ struct SandboxedReaders: SandboxWitness {
       }
       return path
     } catch {
-      // Without it no one tells of this one, and it is as any other program of its user.
-      if error.isServiceMissing, found.sandbox == .unknown { return content }
+      // Without it no one tells of this one, and it is as any other program of its user. It takes this process for no agent where one of the two
+      // is in a sandbox: documents are shown by neither then.
+      if error.isServiceMissing || error.name == Self.denied, found.sandbox == .unknown { return content }
       throw Self.refusal(error)
     }
   }

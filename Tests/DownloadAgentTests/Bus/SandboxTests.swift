@@ -20,6 +20,7 @@ private final class DesktopStandIn: Sendable {
   let sandbox: Locked<[BusValue]?>
   let shown: Locked<[BusValue]?>
   let asked = Locked<[BusRequest]>([])
+  let refusal = Locked<BusInterface>("com.pullbox.Desktop1.Error.DocumentPortalTooOld")
 
   init(on daemon: PrivateBus, telling sandbox: [BusValue]?, showing shown: [BusValue]? = nil) throws {
     (self.sandbox, self.shown) = (Locked(sandbox), Locked(shown))
@@ -34,7 +35,7 @@ private final class DesktopStandIn: Sendable {
       if let answer {
         request.answer.reply(answer)
       } else {
-        request.answer.refuse("com.pullbox.Desktop1.Error.DocumentPortalTooOld", "version 3")
+        request.answer.refuse(refusal.current, "version 3")
       }
     }
   }
@@ -235,6 +236,27 @@ struct SandboxTests {
       // No one tells of it: it is as its user, by the bus and by the socket.
       _ = try await Self.call(client, "Pin", BusContract.libraryItem.name, item, [.boolean(true)])
       #expect(try await harness.ask("POST", "/v1/library/\(FixturePackage.product)/unpin").status == 200)
+    }
+  }
+
+  @Test(
+    "where pullbox-desktop takes the agent for none, as one in a sandbox does, a program that is not known finds the library"
+  )
+  func refusedAgent() async throws {
+    try await withAgent(.hidden, desktop: (nil, nil)) { client, judge, desktop, harness in
+      desktop?.refusal.withLock { $0 = "org.freedesktop.DBus.Error.AccessDenied" }
+      let item = try #require(Self.item)
+      let path = try await Self.call(client, "Open", BusContract.libraryItem.name, item)
+      #expect(path.first?.text?.hasPrefix(harness.library) == true)
+      _ = try await Self.call(client, "Pin", BusContract.libraryItem.name, item, [.boolean(true)])
+      #expect(judge.asked.current.isEmpty)
+    }
+    try FileSystem.removeRecursively(directory.path("processes"))
+    try await withAgent(.application, desktop: (nil, nil)) { client, _, desktop, _ in
+      desktop?.refusal.withLock { $0 = "org.freedesktop.DBus.Error.AccessDenied" }
+      let item = try #require(Self.item)
+      let error = await Self.failure(client, "Open", BusContract.libraryItem.name, item, [])
+      #expect(error == "com.pullbox.Agent1.Error.NoDocumentPortal")
     }
   }
 
