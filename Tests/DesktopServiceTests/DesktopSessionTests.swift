@@ -290,7 +290,7 @@ struct DesktopSessionTests {
   }
 
   @Test(
-    "in a sandbox the portal shows the issue, by its title as text; what it tells of the button opens page 1, and another issue has a notice of its own"
+    "in a sandbox the portal shows the issue, by its title as text; what it tells of the button takes it back and opens page 1, and another issue has a notice of its own"
   )
   func portal() async throws {
     try await withDesktop(isSandboxed: true) { _, agent, desktop, started in
@@ -316,6 +316,8 @@ struct DesktopSessionTests {
             "ActionInvoked", of: PortalNotifications.interface, at: PortalNotifications.path,
             arguments: [.string(identifier), .string("0"), .array(of: "v", [])]))
       }
+      let removed = try await next("RemoveNotification", of: desktop).arguments
+      #expect(removed == [.string("product/\(Self.product)")])
       _ = try await next("Open", of: agent)
       try come("b")
       let other = try await next("AddNotification", of: desktop).arguments

@@ -30,8 +30,8 @@ actor PortalNotifications: NoticeServer {
           let notice = shown[identifier],
           let action = signal.arguments[1].text.flatMap({ notice.action(byKey: $0) })
         else { continue }
-        // The portal takes a notice away that was answered.
-        shown[identifier] = nil
+        // Some portals leave a notice that was answered where it is.
+        await close(notice.subject)
         await take(.chosen(action, of: notice.subject))
         await take(.closed(notice.subject))
       case .appeared: await take(.there)
