@@ -85,7 +85,7 @@ def check(arguments, browser, product, has_script):
     assistant.type("[name=product]", product)
     assistant.type("[name=version]", "2.0")
     assistant.reach("[name=file]")
-    with assistant.page.expect_file_chooser() as chooser:
+    with assistant.page.expect_file_chooser(timeout=60_000) as chooser:
         assistant.page.keyboard.press("Space")
     chooser.value.set_files(str(book))
     assistant.reach("form[action='/console/upload'] button:not([type])")
