@@ -25,6 +25,8 @@ BETTER = "the better of both"
 # Bytes a second of a way whose speed is 1.
 UNIT = 2_000_000
 SLICE = 0.05
+# One piece of a way, at most: much less than what waits in the connection to the server, so that there is always a whole one.
+PIECE = 32 * 1024
 # The errors are those around these shares of the package, as far to both sides.
 SHARES, WIDTH = (0.25, 0.5, 0.75), 0.03
 # How a download of 570 MB from PyPI went on 2026-11-29, in hundredths of its mean, each for half a second here; it took 1.9 s there.
@@ -118,7 +120,7 @@ class Way:
                     if not speed:
                         time.sleep(SLICE)
                         continue
-                    piece = self.read(far, int(speed * SLICE))
+                    piece = self.read(far, min(int(speed * SLICE), PIECE))
                     line.wait(len(piece) / speed)
                 if not piece:
                     break
