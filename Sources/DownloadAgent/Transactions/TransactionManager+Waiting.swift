@@ -29,6 +29,9 @@ extension TransactionManager {
             queueTag = nil
             pollSoon()
           }
+        } catch is WayChanged {
+          // It is asked anew, with what a question meanwhile has brought.
+          continue
         } catch {
           if Task.isCancelled { return }
           askByTheClock(because: "\(error)")
@@ -37,15 +40,23 @@ extension TransactionManager {
     }
   }
 
-  /// The store's answer once its queue has another tag. Throws where the way has changed meanwhile as well.
+  /// A question was ended, since there is another way to the store.
+  private struct WayChanged: Error {}
+
+  /// The store's answer once its queue has another tag. Throws ``WayChanged`` where the way has changed meanwhile.
   private func wait(forOtherThan tag: String) async throws -> String? {
     let question = Task { [store] in try await store.tag(otherThan: tag) }
     waiting = question
     defer { waiting = nil }
-    return try await withTaskCancellationHandler {
-      try await question.value
-    } onCancel: {
-      question.cancel()
+    do {
+      return try await withTaskCancellationHandler {
+        try await question.value
+      } onCancel: {
+        question.cancel()
+      }
+    } catch {
+      guard question.isCancelled, !Task.isCancelled else { throw error }
+      throw WayChanged()
     }
   }
 
