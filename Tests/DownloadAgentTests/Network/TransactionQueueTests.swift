@@ -150,7 +150,8 @@ import Testing
       try server.queuePurchase(transaction: "2000000000000001")
       try await agent.finished(["2000000000000001"])
     }.queueWaits
-    #expect(waits[2] - waits[0] >= .seconds(2))
+    // By when the store heard of them: the first may have been longer on its way than the last.
+    #expect(waits[2] - waits[0] >= .milliseconds(1500))
   }
 
   @Test("a question that waits at the store is asked anew over another way")
