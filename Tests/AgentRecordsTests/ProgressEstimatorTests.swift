@@ -108,6 +108,43 @@ private struct Replay {
     #expect(!later.isEmpty && later.allSatisfy { abs(($0.remaining ?? 0) - $0.truth) <= $0.truth / 10 + 1 })
   }
 
+  @Test("over another number of connections the speed of these alone counts, from the third second on")
+  func connections() {
+    var estimator = ProgressEstimator()
+    var received = 0
+    for quarter in 0...120 {
+      let isWide = quarter > 80
+      received += isWide ? 4000 : 1000
+      estimator.record(
+        received: ByteCount(received), verified: ByteCount(received), connections: isWide ? 2 : 1,
+        at: instant(Double(quarter) / 4))
+      guard quarter >= 92 else { continue }
+      let estimate = estimator.estimate(
+        remaining: ByteCount(160_000), tail: 0, at: instant(Double(quarter) / 4))
+      #expect(abs((estimate.timeRemaining ?? 0) - 10) < 1)
+    }
+  }
+
+  @Test("a connection that was tried and went again leaves the estimate of before") func trial() {
+    var (plain, tried) = (steady(to: 40), steady(to: 40))
+    for second in 41...44 {
+      // It brings nothing but an uneven speed.
+      let bytes = ByteCount(second * 1000 + (second % 2) * 400)
+      tried.record(received: bytes, verified: bytes, connections: 2, at: instant(Double(second)))
+    }
+    for second in 45...46 {
+      let bytes = ByteCount(second * 1000)
+      tried.record(received: bytes, verified: bytes, connections: 1, at: instant(Double(second)))
+    }
+    for second in 41...42 {
+      let bytes = ByteCount(second * 1000)
+      plain.record(received: bytes, verified: bytes, at: instant(Double(second)))
+    }
+    #expect(
+      tried.estimate(remaining: ByteCount(50_000), tail: 0, at: instant(46))
+        == plain.estimate(remaining: ByteCount(50_000), tail: 0, at: instant(42)))
+  }
+
   @Test("when nothing moves for long the speed is 0 and the time unknown") func stalled() {
     var estimator = ProgressEstimator()
     for second in 0...10 {

@@ -36,6 +36,21 @@ import Testing
     #expect(way.counts == [1, 2, 3, 4])
   }
 
+  @Test("one that brings more is followed by the next trial at once") func atOnce() {
+    var way = Way()
+    // A second and two measures of 4 s before the first trial, a second and one measure before each of the next.
+    way.run(.seconds(21)) { Double($0) * Self.mebibyte }
+    #expect(way.counts == [1, 2, 3, 4])
+  }
+
+  @Test("one that brings more is followed by none where the rest is not worth a trial") func followedByNone()
+  {
+    var way = Way()
+    way.left = .mebibytes(40)
+    way.run(.seconds(20)) { Double($0) * Self.mebibyte }
+    #expect(way.counts == [1, 2])
+  }
+
   @Test("where one fills the way, a second is tried and goes again") func full() {
     var way = Way()
     way.run(.seconds(30)) { _ in 2 * Self.mebibyte }
@@ -45,7 +60,7 @@ import Testing
   @Test("a gain of 14 % is too little, one of 16 % is enough", arguments: [(1.14, 1), (1.16, 2)])
   func gain(factor: Double, count: Int) {
     var way = Way()
-    way.run(.seconds(15)) { $0 == 1 ? Self.mebibyte : factor * Self.mebibyte }
+    way.run(.seconds(25)) { $0 == 1 ? Self.mebibyte : factor * Self.mebibyte }
     #expect(way.plan.count == count)
   }
 

@@ -41,7 +41,15 @@ package struct ProgressEstimator: Hashable, Sendable {
   /// Bytes that are received and not verified, at most: the pieces that all connections of a transfer fill.
   static let mostUnverified = ByteCount.mebibytes(16)
 
+  /// The speed of a transfer over fewer connections than now, of which the last one is perhaps a trial.
+  private struct Narrower: Hashable {
+    var connections: Int
+    var speed: TransferSpeed
+  }
+
   private var speed = TransferSpeed()
+  private var connections = 1
+  private var narrower: Narrower?
   private var last: Sample?
   /// When the last bytes came, or the first sample.
   private var lastArrival: MonotonicInstant?
@@ -52,8 +60,12 @@ package struct ProgressEstimator: Hashable, Sendable {
   package init() {}
 
   /// `received` never decreases, `verified` does where a piece is damaged. What came in a sample that is not
-  /// later than the last counts with the next one.
-  package mutating func record(received: ByteCount, verified: ByteCount, at now: MonotonicInstant) {
+  /// later than the last counts with the next one. With another number of `connections` than before the way has another speed; one
+  /// that was tried and went again leaves the speed of before.
+  package mutating func record(
+    received: ByteCount, verified: ByteCount, connections: Int = 1, at now: MonotonicInstant
+  ) {
+    if connections != self.connections { change(connections) }
     guard let before = last else {
       last = Sample(at: now, received: received, verified: verified)
       lastArrival = now
@@ -77,6 +89,17 @@ package struct ProgressEstimator: Hashable, Sendable {
     }
     last = Sample(at: now, received: received, verified: verified)
     lastArrival = now
+  }
+
+  private mutating func change(_ count: Int) {
+    if let narrower, narrower.connections == count {
+      speed = narrower.speed
+      self.narrower = nil
+    } else {
+      narrower = count > connections ? Narrower(connections: connections, speed: speed) : nil
+      speed.resume()
+    }
+    connections = count
   }
 
   /// After a pause the time that passed in it counts for nothing, and pieces that were not whole are fetched anew.
@@ -127,9 +150,9 @@ package final class JobEstimator: Sendable {
 
   package init() {}
 
-  /// See ``ProgressEstimator/record(received:verified:at:)``.
-  package func record(received: ByteCount, verified: ByteCount, at now: MonotonicInstant) {
-    state.withLock { $0.record(received: received, verified: verified, at: now) }
+  /// See ``ProgressEstimator/record(received:verified:connections:at:)``.
+  package func record(received: ByteCount, verified: ByteCount, connections: Int, at now: MonotonicInstant) {
+    state.withLock { $0.record(received: received, verified: verified, connections: connections, at: now) }
   }
 
   /// See ``ProgressEstimator/estimate(remaining:tail:at:)``.

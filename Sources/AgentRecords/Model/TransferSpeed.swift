@@ -86,7 +86,8 @@ struct TransferSpeed: Hashable, Sendable {
   /// its time.
   var isFresh: Bool { buckets.count < Self.freshBuckets }
 
-  /// After a silence the long average goes on with a fifth of its weight, and the short one is made anew.
+  /// After a silence, and over another number of connections, the long average goes on with a fifth of its weight, and the short one is
+  /// made anew.
   mutating func resume() {
     long.bytes /= 5
     long.seconds /= 5

@@ -4,7 +4,8 @@ package import CoreTypes
 /// the bytes and the time.
 ///
 /// One more is tried once the speed is steady, nothing on this side holds the transfer back, and enough is left for the trial to be
-/// worth it. It stays where the next seconds bring ``gain`` times as much; otherwise the next trial comes later. A server that refuses a
+/// worth it. It stays where the next seconds bring ``gain`` times as much, and then another one is tried at once; otherwise the next trial
+/// comes later. A server that refuses a
 /// connection is not asked for another one by this transfer. While the machine has other work, half of them are used and none is tried.
 package struct ConnectionPlan: Hashable, Sendable {
   /// The most connections of one transfer.
@@ -108,14 +109,20 @@ package struct ConnectionPlan: Hashable, Sendable {
       self.baseline = nil
       latest = speed
       pause = Self.firstPause
-      return false
+      return tryOneMore(over: speed, left: left, at: now)
     }
     let before = latest
     latest = speed
-    guard let before, speed <= before * Self.gain, speed * Self.gain >= before, count < maximum, speed > 0,
-      Double(left.rawValue) / speed > Self.shortestRest.inSeconds
-    else { return false }
-    baseline = max(speed, before)
+    guard let before, speed <= before * Self.gain, speed * Self.gain >= before else { return false }
+    return tryOneMore(over: max(speed, before), left: left, at: now)
+  }
+
+  /// Adds a connection as a trial, against so many bytes a second, where there may be one more and the rest is worth it.
+  private mutating func tryOneMore(over speed: Double, left: ByteCount, at now: MonotonicInstant) -> Bool {
+    guard count < maximum, speed > 0, Double(left.rawValue) / speed > Self.shortestRest.inSeconds else {
+      return false
+    }
+    baseline = speed
     latest = nil
     count += 1
     opens = now + Self.settling

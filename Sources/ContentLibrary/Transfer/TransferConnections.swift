@@ -27,6 +27,7 @@ final class TransferConnections: Sendable {
     mayWiden = plan.maximum > 1
     state = Mutex(State(plan: plan))
     self.progress = progress
+    progress.setConnections(plan.count)
     end = progress.bytesReceived + missing
     self.clock = clock
   }
@@ -38,7 +39,7 @@ final class TransferConnections: Sendable {
   var count: Int {
     let isYielding = progress.isYielding
     return state.withLock { state in
-      _ = state.plan.setYielding(isYielding)
+      if state.plan.setYielding(isYielding) { progress.setConnections(state.plan.count) }
       return state.plan.count
     }
   }
@@ -58,8 +59,10 @@ final class TransferConnections: Sendable {
     let isYielding = progress.isYielding
     let cut = state.withLock { state in
       // Where there are fewer now, requests that end are followed by none.
-      _ = state.plan.setYielding(isYielding)
-      return state.plan.note(received, left: left, at: now) && state.plan.count > 1 ? state.cut : nil
+      let yields = state.plan.setYielding(isYielding)
+      let isChanged = state.plan.note(received, left: left, at: now)
+      if yields || isChanged { progress.setConnections(state.plan.count) }
+      return isChanged && state.plan.count > 1 ? state.cut : nil
     }
     cut?()
   }
@@ -74,7 +77,11 @@ final class TransferConnections: Sendable {
   func now() -> MonotonicInstant { clock.now() }
 
   /// The server gave no more than one.
-  func refuse() { state.withLock { _ = $0.plan.refuse() } }
+  func refuse() {
+    state.withLock { state in
+      if state.plan.refuse() { progress.setConnections(state.plan.count) }
+    }
+  }
 }
 
 /// The connections that all transfers from one server have beside their first ones. One server is not taken for itself by a device that

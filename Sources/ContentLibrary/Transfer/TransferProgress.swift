@@ -13,6 +13,7 @@ package final class TransferProgress: Sendable {
   /// The turn of what is written.
   private let turn = Mutex(ThreadPriority.ofProcess)
   private let yields = Atomic(false)
+  private let connectionCount = Atomic(1)
 
   /// The counts go on from those of the job's record; `reused` is nil where the library was not looked at
   /// yet.
@@ -41,6 +42,12 @@ package final class TransferProgress: Sendable {
 
   /// From now on.
   package func setYielding(_ isYielding: Bool) { yields.store(isYielding, ordering: .relaxed) }
+
+  /// The connections that the transfer goes over, 1 at its beginning.
+  package var connections: Int { connectionCount.load(ordering: .relaxed) }
+
+  /// From now on.
+  func setConnections(_ count: Int) { connectionCount.store(count, ordering: .relaxed) }
 
   /// Received over the network; a byte that was received twice counts twice.
   package var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }

@@ -325,7 +325,8 @@ actor DownloadManager {
     for (identifier, entry) in jobs.entries where entry.record.machine.isTransferring {
       let progress = entry.context.progress
       jobs[identifier]?.context.estimator.record(
-        received: progress.bytesReceived, verified: progress.bytesVerified, at: now)
+        received: progress.bytesReceived, verified: progress.bytesVerified, connections: progress.connections,
+        at: now)
       if isSaveDue { saveProgress(of: identifier) }
       publishReaders(of: entry.record.digest)
     }
