@@ -30,6 +30,8 @@ enum EntryPoint {
   /// with it: nothing may run there.
   static func main() {
     StandardStream.reserve()
+    // A command that follows the agent sleeps for hours.
+    TaskThreads.install()
     ProcessEnvironment.silenceDispatch()
     let signals: AsyncStream<ProcessSignal>
     do throws(SystemError) {

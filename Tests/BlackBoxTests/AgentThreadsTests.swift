@@ -1,10 +1,11 @@
 import Foundation
+import PullboxAPI
 import PullboxTesting
 import SystemCalls
 import Testing
 
 /// The threads that run in an agent that has nothing to do, seen from outside.
-@Suite("The threads of an agent", .timeLimit(.minutes(10)))
+@Suite("The threads of an agent, and of those who follow it", .timeLimit(.minutes(10)))
 struct AgentThreadsTests {
   @Test("none is libdispatch's, whose workers are counted every second")
   func names() async throws {
@@ -22,6 +23,27 @@ struct AgentThreadsTests {
       // A thread that has not named itself has the program's name: the first one, and those of libdispatch.
       #expect(names.count { $0 == "pullbox-agent" } == 1, "\(names)")
       #expect(names.contains("pullbox-task"), "\(names)")
+    }
+  }
+
+  @Test("none is in a command that follows an agent where nothing moves")
+  func follower() async throws {
+    try await Stack.with { stack in
+      let product = "com.example.paused"
+      let file = try await Material.file("file.cbz", length: 500_000, in: stack.directory)
+      try await stack.publish(file, as: product)
+      stack.serverProxy.setReachable(false)
+      _ = try await stack.agent.buy(product)
+      _ = try await stack.agent.download(of: product) { $0.state == .waiting }
+      let follower = try stack.startPullbox("downloads", "--watch", "--json")
+      // The list of the downloads is there: it waits for the next event.
+      try await eventually { try Executables.text(stack.directory.path("pullbox.log")).contains(product) }
+      let names = try FileSystem.list("/proc/\(follower.identifier)/task").map { thread in
+        try Executables.text("/proc/\(follower.identifier)/task/\(thread.name)/comm")
+          .trimmingCharacters(in: .newlines)
+      }
+      #expect(names.count { $0 == "pullbox" } == 1 && names.contains("pullbox-task"), "\(names)")
+      _ = await follower.terminateAndWait()
     }
   }
 }
