@@ -14,6 +14,14 @@ public enum Hexadecimal {
     }
   }
 
+  /// Appends two lower-case digits for each byte.
+  public static func append(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
+    for index in bytes.indices {
+      text.append(digit(bytes[index] >> 4))
+      text.append(digit(bytes[index] & 15))
+    }
+  }
+
   /// Nil for an odd length or a character that is no lower-case digit.
   public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(String(text).utf8.span) }
 

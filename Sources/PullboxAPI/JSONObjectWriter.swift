@@ -1,4 +1,5 @@
 import CoreTypes
+import Crypto
 
 /// A document that is written all the time, and so writes its members itself: by way of `Encodable` each of them costs some
 /// calls through containers and an allocation or two. Both write the same bytes.
@@ -28,6 +29,14 @@ struct JSONObjectWriter {
   mutating func set(_ name: String, to number: Int64) {
     begin(name)
     bytes.append(contentsOf: String(number).utf8)
+  }
+
+  /// The digest's text, which costs no string.
+  mutating func set(_ name: String, to digest: SHA256Digest) {
+    begin(name)
+    bytes.append(UInt8(ascii: "\""))
+    Hexadecimal.append(digest.bytes.span, to: &bytes)
+    bytes.append(UInt8(ascii: "\""))
   }
 
   mutating func set(_ name: String, to flag: Bool) {

@@ -62,6 +62,25 @@ struct ManifestSectionTests {
     #expect(read.canonicalBytes() == Array(text.utf8))
   }
 
+  @Test("the files of one section have their extensions once, whatever lies between them")
+  func sharedExtensions() throws {
+    let draft = try draft(
+      [
+        ManifestSection(tag: try tag("fr"), policy: .required),
+        ManifestSection(tag: try tag("hires"), policy: .onDemand),
+      ], ["a.jpg": "fr", "fr.jpg": "hires", "hires.jpg": "fr"])
+    let read = try UnverifiedManifest(draft.canonicalBytes()).proposed()
+    let name = try #require(ManifestName("section"))
+    for files in [draft.files, read.files] {
+      let places = try files.map { file in
+        let value = try #require(file.extensions?[name])
+        return value.withUnsafeBufferPointer { unsafe Int(bitPattern: $0.baseAddress) }
+      }
+      #expect(files.map { $0.section?.description } == ["fr", "hires", "fr"])
+      #expect(places[0] == places[2] && places[0] != places[1])
+    }
+  }
+
   @Test("content without sections is one whole")
   func without() throws {
     let manifest = try Manifest(makeDraft(), limits: .standard)

@@ -30,6 +30,7 @@ struct ManifestDecoder {
   private var files: [ManifestFile]?
   private var requiredFeatures: [ManifestName] = []
   private var extensions: ManifestExtensions?
+  private var fileExtensions = SharedExtensions()
 
   private init(limits: PackageLimits) {
     self.limits = limits
@@ -242,7 +243,7 @@ extension ManifestDecoder {
     }
     return ManifestFile(
       path: path, offset: offset, storedLength: storedLength, length: length, method: method, digest: digest,
-      extensions: extensions)
+      extensions: extensions.map { fileExtensions.shared($0) })
   }
 
   /// Reads the extensions of the manifest.

@@ -111,6 +111,28 @@ extension ManifestExtensions {
   }
 }
 
+/// Extensions that several files have, kept once: the files of a section have equal ones.
+struct SharedExtensions {
+  /// Different ones that are kept, at most.
+  private static let limit = ManifestSection.maximumCount
+
+  private var latest: ManifestExtensions?
+  private var known: Set<ManifestExtensions> = []
+
+  /// Equal extensions, which take no memory of their own where some were given before.
+  mutating func shared(_ extensions: ManifestExtensions) -> ManifestExtensions {
+    if let latest, latest == extensions { return latest }
+    var result = extensions
+    if let index = known.firstIndex(of: extensions) {
+      result = known[index]
+    } else if known.count < Self.limit {
+      known.insert(extensions)
+    }
+    latest = result
+    return result
+  }
+}
+
 /// The features that a manifest requires of its readers, so that none misreads it. This reader knows no
 /// feature yet.
 enum ManifestFeatures {

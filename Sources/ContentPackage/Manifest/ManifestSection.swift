@@ -164,10 +164,12 @@ extension ManifestDraft {
   package mutating func setSections(_ sections: [ManifestSection], of tags: [PackagePath: SectionTag]) {
     guard !sections.isEmpty, let name = ManifestSection.extensionName else { return }
     extensions = ManifestExtensions([name: ManifestSection.canonicalValue(sections)])
+    var shared = SharedExtensions()
     files = files.map { file in
       ManifestFile(
         path: file.path, offset: file.offset, storedLength: file.storedLength, length: file.length,
-        method: file.method, digest: file.digest, extensions: .of(tags[file.path]))
+        method: file.method, digest: file.digest,
+        extensions: ManifestExtensions.of(tags[file.path]).map { shared.shared($0) })
     }
   }
 

@@ -84,7 +84,7 @@ extension ContentFiles: SelfWritten {
 
 extension ContentFile: SelfWritten {
   func write(to object: inout JSONObjectWriter) throws {
-    object.set("digest", to: digest.description)
+    object.set("digest", to: digest)
     object.set("length", to: length.rawValue)
     if let page { object.set("page", to: Int64(page)) }
     object.set("path", to: path)
