@@ -97,7 +97,10 @@ static ssize_t spoil(int descriptor, void *bytes, ssize_t length) {
   return length;
 }
 
-static int starts_inside(const char *path) { return strncmp(path, state, strlen(state)) == 0; }
+static int starts_inside(const char *path) {
+  size_t length = strlen(state);
+  return strncmp(path, state, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
 
 // Whether a change of an open file is refused; errno says how.
 static int refuses(int descriptor) {
@@ -127,6 +130,11 @@ static int refuses_name(int directory, const char *name) {
   return is_refused;
 }
 
+// A name that goes is a change as well as one that comes.
+static int refuses_move(int from_directory, const char *from, int to_directory, const char *to) {
+  return refuses_name(from_directory, from) || refuses_name(to_directory, to);
+}
+
 ssize_t read(int descriptor, void *bytes, size_t length) {
   REAL(read, ssize_t, int, void *, size_t);
   wait_for_disk(descriptor);
@@ -145,34 +153,62 @@ ssize_t pread64(int descriptor, void *bytes, size_t length, off64_t offset) {
   return spoil(descriptor, bytes, real(descriptor, bytes, length, offset));
 }
 
-ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags) {
-  REAL(preadv2, ssize_t, int, const struct iovec *, int, off_t, int);
-  wait_for_disk(descriptor);
+typedef ssize_t vector_read(int, const struct iovec *, int, off_t, int);
+
+static ssize_t read_vectors(vector_read *real, int descriptor, const struct iovec *vectors, int count, off_t offset, int flags) {
+  // The kernel has at hand what is asked for without a wait.
+  if (!(flags & RWF_NOWAIT)) wait_for_disk(descriptor);
   ssize_t length = real(descriptor, vectors, count, offset, flags);
-  if (length > 0 && count > 0) {
+  // A single byte is asked for to learn whether it is at hand, and thrown away: no wrong read is spent on it.
+  if (length > 1 && count > 0) {
     size_t first = vectors[0].iov_len < (size_t)length ? vectors[0].iov_len : (size_t)length;
     spoil(descriptor, vectors[0].iov_base, (ssize_t)first);
   }
   return length;
 }
 
+ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags) {
+  REAL(preadv2, ssize_t, int, const struct iovec *, int, off_t, int);
+  return read_vectors(real, descriptor, vectors, count, offset, flags);
+}
+
+ssize_t preadv64v2(int descriptor, const struct iovec *vectors, int count, off64_t offset, int flags) {
+  REAL(preadv64v2, ssize_t, int, const struct iovec *, int, off_t, int);
+  return read_vectors(real, descriptor, vectors, count, offset, flags);
+}
+
 static ssize_t send_wrong(int sink, int source, off_t *offset, size_t count) {
   unsigned char bytes[16384];
   off_t place = offset ? *offset : lseek(source, 0, SEEK_CUR);
   ssize_t length = syscall(SYS_pread64, source, bytes, count < sizeof bytes ? count : sizeof bytes, place);
-  if (length <= 0) return length;
-  bytes[length / 2] ^= 1;
-  ssize_t sent = syscall(SYS_write, sink, bytes, (size_t)length);
+  ssize_t sent = length;
+  if (length > 0) {
+    bytes[length / 2] ^= 1;
+    sent = syscall(SYS_write, sink, bytes, (size_t)length);
+  }
+  // A socket that takes nothing, or less than half, has not got that byte: the next call brings one.
+  if (sent <= length / 2) __atomic_fetch_add(&told[wrong], 1, __ATOMIC_RELAXED);
   if (sent > 0 && offset) *offset = place + sent;
   if (sent > 0 && !offset) lseek(source, place + sent, SEEK_SET);
   return sent;
 }
 
-ssize_t sendfile(int sink, int source, off_t *offset, size_t count) {
-  REAL(sendfile, ssize_t, int, int, off_t *, size_t);
+typedef ssize_t file_send(int, int, off_t *, size_t);
+
+static ssize_t send_file(file_send *real, int sink, int source, off_t *offset, size_t count) {
   wait_for_disk(source);
   if (value_of(wrong) > 0 && is_kind(sink, S_IFSOCK) && takes_wrong(source)) return send_wrong(sink, source, offset, count);
   return real(sink, source, offset, count);
+}
+
+ssize_t sendfile(int sink, int source, off_t *offset, size_t count) {
+  REAL(sendfile, ssize_t, int, int, off_t *, size_t);
+  return send_file(real, sink, source, offset, count);
+}
+
+ssize_t sendfile64(int sink, int source, off64_t *offset, size_t count) {
+  REAL(sendfile64, ssize_t, int, int, off_t *, size_t);
+  return send_file(real, sink, source, offset, count);
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t length) {
@@ -233,17 +269,17 @@ int posix_fallocate(int descriptor, off_t offset, off_t length) {
 
 int rename(const char *from, const char *to) {
   REAL(rename, int, const char *, const char *);
-  return refuses_name(AT_FDCWD, to) ? -1 : real(from, to);
+  return refuses_move(AT_FDCWD, from, AT_FDCWD, to) ? -1 : real(from, to);
 }
 
 int renameat(int from_directory, const char *from, int to_directory, const char *to) {
   REAL(renameat, int, int, const char *, int, const char *);
-  return refuses_name(to_directory, to) ? -1 : real(from_directory, from, to_directory, to);
+  return refuses_move(from_directory, from, to_directory, to) ? -1 : real(from_directory, from, to_directory, to);
 }
 
 int renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned int flags) {
   REAL(renameat2, int, int, const char *, int, const char *, unsigned int);
-  return refuses_name(to_directory, to) ? -1 : real(from_directory, from, to_directory, to, flags);
+  return refuses_move(from_directory, from, to_directory, to) ? -1 : real(from_directory, from, to_directory, to, flags);
 }
 
 int unlink(const char *path) {

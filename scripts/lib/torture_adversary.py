@@ -40,10 +40,28 @@ class Adversary:
 
     def begin(self, event):
         """Whether the fault is there: some cannot be, such as a full disk without root, or a second backup."""
-        if event.target not in self.system.relays and event.target != "operator" and not self.system.program(event.target):
+        one = self.system.program(event.target)
+        if event.target not in self.system.relays and event.target != "operator" and not one:
             return False
-        self.open_spans.setdefault(event.target, time.time())
-        return getattr(self, event.kind, self.spoil)(event) is not False
+        if one:
+            # A fault that starts it again would hide that.
+            self.see_running(one)
+        begun = time.time()
+        if getattr(self, event.kind, self.spoil)(event) is False:
+            return False
+        self.open_spans.setdefault(event.target, begun)
+        return True
+
+    @staticmethod
+    def see_running(one):
+        if one.has_ended():
+            raise Failure(f"{one.name} ended by itself with {one.process.returncode}: {one.tail()[-600:]}")
+
+    def end_in_order(self, one):
+        """By SIGTERM, which a program obeys."""
+        one.go_on()
+        if (code := one.stop()) != 0:
+            self.transcript.violate(f"{one.name} ended with {code} when it was asked to: {one.tail()[-400:]}")
 
     def spoil(self, event):
         """What a relay does to what it passes on."""
@@ -56,23 +74,24 @@ class Adversary:
 
     def kill(self, event):
         one = self.system.program(event.target)
+        if not one.is_running:
+            return False
         one.kill()
         if event.amount < 0.6:
             one.start()
         else:
             self.broken.append(one)
+        return True
 
     def still(self, event):
-        self.system.program(event.target).stand_still()
+        return self.system.program(event.target).stand_still()
 
     def restart(self, event):
         """SIGTERM, which a program obeys in order."""
         one = self.system.program(event.target)
         if not one.is_running or not one.has_begun:
             return False
-        one.go_on()
-        if (code := one.stop()) != 0:
-            self.transcript.violate(f"{one.name} ended with {code} when it was asked to: {one.tail()[-400:]}")
+        self.end_in_order(one)
         one.start()
         return True
 
@@ -120,9 +139,7 @@ class Adversary:
             self.schemas[one.name] = schema
         elif self.schemas.get(one.name) != schema:
             return False
-        one.go_on()
-        if (code := one.stop()) != 0:
-            self.transcript.violate(f"{one.name} ended with {code} when it was asked to: {one.tail()[-400:]}")
+        self.end_in_order(one)
         one.command[0] = str((self.system.options.bin if is_earlier else earlier) / name)
         self.transcript.note(f"{one.name} is {one.command[0]} from here on, with tables of {schema}")
         one.start()
@@ -238,8 +255,11 @@ class Adversary:
 
     def put_back(self):
         node = self.system.nodes[0]
-        node.go_on()
-        node.stop()
+        self.see_running(node)
+        if node.is_running and node.has_begun:
+            self.end_in_order(node)
+        else:
+            node.stop()
         shutil.rmtree(node.state)
         node.state.mkdir(mode=0o700)
         self.system.maintain("restore", self.backup)
@@ -287,8 +307,7 @@ class Adversary:
             one.start()
         self.broken.clear()
         for one in self.system.programs:
-            if one.has_ended():
-                raise Failure(f"{one.name} ended by itself with {one.process.returncode}: {one.tail()[-600:]}")
+            self.see_running(one)
         self.system.await_ready()
         for one in self.system.programs:
             one.is_excused = False

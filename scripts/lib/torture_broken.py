@@ -18,6 +18,11 @@ import time
 
 PRODUCTS = ("pullbox", "pullbox-agent", "pullbox-sandbox", "pullbox-server")
 NOT_HELD = re.compile(r"^NOT HELD  seed (\d+), round (\d+), event \d+: (.*)$", re.MULTILINE)
+HELD = re.compile(r"^held  \d+ rounds", re.MULTILINE)
+
+
+class NotRun(Exception):
+    """Nothing was looked at; its text is what was said."""
 
 
 class Mutation:
@@ -52,10 +57,9 @@ def copy_sources(root, place):
     names = {name for name in os.fsdecode(listed.stdout).split("\0") if name and (root / name).is_file()}
     for name in names:
         source, target = root / name, place / name
-        if target.is_file() and target.read_bytes() == source.read_bytes():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        if not target.is_file() or target.read_bytes() != source.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
         shutil.copymode(source, target)
     for path in place.rglob("*"):
         if path.is_file() and str(path.relative_to(place)) not in names:
@@ -80,10 +84,12 @@ def torture(options, place):
                "--port-base", str(options.port_base), "--transcript", str(options.transcript), "--rounds", str(options.rounds),
                "--seed", str(options.seed), "--nodes", str(options.nodes), *(["--only", options.only] if options.only else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    found = NOT_HELD.search(done.stdout)
-    if done.returncode and not found:
-        raise SystemExit(f"torture: {done.stdout[-2000:]}")
-    return found and (int(found[1]), int(found[2]), found[3])
+    if done.returncode and (found := NOT_HELD.search(done.stdout)):
+        return int(found[1]), int(found[2]), found[3]
+    if done.returncode or not HELD.search(done.stdout):
+        # It was ended, or was skipped.
+        raise NotRun(done.stdout[-2000:])
+    return None
 
 
 def try_one(options, place, mutation):
@@ -98,7 +104,11 @@ def try_one(options, place, mutation):
         print(f"NOT BUILT  {mutation.name}: {words}", flush=True)
         return False
     built = time.monotonic()
-    found = torture(options, place)
+    try:
+        found = torture(options, place)
+    except NotRun as words:
+        print(f"NOT RUN  {mutation.name}: {words}", flush=True)
+        return False
     times = f"{built - begun:.0f} s to build, {time.monotonic() - built:.0f} s to run"
     if found is None:
         print(f"NOT FOUND  {mutation.name} in {options.rounds} rounds of seed {options.seed} ({times}): {mutation.says}", flush=True)
@@ -129,8 +139,10 @@ def main():
     if not chosen:
         parser.error(f"there is no mutation '{options.mutation}': {', '.join(one.name for one in mutations)}")
     place = options.root / ".build/broken"
-    missed = [one.name for one in chosen if not try_one(options, place, one)]
-    copy_sources(options.root, place / "source")
+    try:
+        missed = [one.name for one in chosen if not try_one(options, place, one)]
+    finally:
+        copy_sources(options.root, place / "source")
     if missed:
         sys.exit(f"not found: {', '.join(missed)}")
 

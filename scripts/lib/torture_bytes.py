@@ -42,8 +42,8 @@ class Bytes:
         return {"fetched": self.fetched, "with faults": self.again, "twice": self.twice}
 
     def take(self, name, flow):
-        if flow.sent:
-            self.waiting[name].append(flow)
+        # Where it has just begun, its bytes are yet to come.
+        self.waiting[name].append(flow)
 
     def was_lost(self, name, flow):
         """Whether a fault may have kept the device from having what was sent: one of its own, or of a server's."""
@@ -53,10 +53,17 @@ class Bytes:
 
     def judge(self, checks):
         """7: at a calm end, when nothing is on its way."""
-        for name, flows in self.waiting.items():
+        waiting, self.waiting = self.waiting, collections.defaultdict(list)
+        for name, flows in waiting.items():
             if name not in checks.system.agents:
                 continue
             for flow in sorted(flows, key=lambda one: one.begun):
+                if not flow.is_over:
+                    # A correction may be on its way at any time.
+                    self.waiting[name].append(flow)
+                    continue
+                if not flow.sent:
+                    continue
                 self.fetched += flow.sent
                 key = (name, flow.digest)
                 if not flow.is_whole or self.was_lost(name, flow):
@@ -68,8 +75,9 @@ class Bytes:
                 if twice:
                     self.worst[key] += twice
                     checks.transcript.note(f"{name} has fetched {twice} bytes of {flow.digest[:12]} twice, from {flow.first} on")
-        self.waiting.clear()
+        if self.fetched <= ENOUGH_BYTES:
+            return
         checks.look("bytes that were needed")
-        if self.fetched > ENOUGH_BYTES and self.fetched > LIMIT * (self.fetched - self.twice):
+        if self.fetched > LIMIT * (self.fetched - self.twice):
             (name, digest), twice = self.worst.most_common(1)[0]
             checks.violate(f"7: {self.fetched} bytes were fetched, {self.twice} of them twice without a reason; {twice} of {digest[:12]} by {name}")

@@ -27,7 +27,8 @@ class Program(Process):
         self.ready_file = directory / "ready"
         super().__init__(name, [*command, "--ready-file", self.ready_file], directory / "log", environment)
         self.is_wanted, self.is_still = False, False
-        # Whether it may fail to start, as it does where its records cannot be written: then it is started again, as its unit does.
+        # Whether it may fail to start, as it does where its records cannot be written: then it is started again, as its unit does. Only with an
+        # exit code: what a signal ends has crashed.
         self.is_excused = False
         # Nil where there are none: what is preloaded, and the small disk of what it keeps.
         self.preload, self.disk = None, None
@@ -49,9 +50,11 @@ class Program(Process):
         return super().stop(seconds)
 
     def stand_still(self):
+        """Whether it does."""
         if self.is_running:
             self.process.send_signal(signal.SIGSTOP)
             self.is_still = True
+        return self.is_still
 
     def go_on(self):
         if self.is_still and self.is_running:
@@ -64,7 +67,7 @@ class Program(Process):
         return self.ready_file.exists()
 
     def has_ended(self):
-        if self.is_excused and self.is_wanted and not self.is_running and not self.ready_file.exists():
+        if self.is_excused and self.is_wanted and not self.is_running and self.process.returncode > 0 and not self.ready_file.exists():
             self.start()
         return self.is_wanted and not self.is_running
 
@@ -143,7 +146,8 @@ class Edge(Program):
 
     def stand_still(self):
         self.tell(signal.SIGSTOP)
-        self.is_still = True
+        self.is_still = self.is_running
+        return self.is_still
 
     def go_on(self):
         if self.is_still:

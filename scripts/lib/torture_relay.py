@@ -32,6 +32,8 @@ class Flow:
     ended: float | None = None
     # Whether it came to its end as the server sent it.
     is_whole: bool = False
+    # Whether nothing more of it comes, however it ended.
+    is_over: bool = False
 
 
 class Ended(Exception):
@@ -236,8 +238,12 @@ class Relay(threading.Thread):
         elif "content-length" in answered:
             length = int(answered["content-length"])
             flow = self.flow(path, fields, answered, status, length)
-            if not self.copy(source, client, length, flow, self.is_verified(path, status)):
-                return None
+            try:
+                if not self.copy(source, client, length, flow, self.is_verified(path, status)):
+                    return None
+            finally:
+                if flow:
+                    flow.is_over = True
         else:
             while True:
                 client.sendall(source.some(CHUNK_BYTES))

@@ -6,6 +6,7 @@ import dataclasses
 import http.client
 import os
 import pathlib
+import subprocess
 import time
 
 from node_engines import Failure
@@ -81,7 +82,7 @@ class Rots:
             try:
                 if answer := act():
                     return answer
-            except (OSError, http.client.HTTPException, Again):
+            except (OSError, http.client.HTTPException, Again, subprocess.TimeoutExpired):
                 pass
             if time.monotonic() > end:
                 return None
@@ -97,8 +98,10 @@ class Rots:
             if not self.insist("find", lambda rot=rot: rot.digest in self.damaged()):
                 self.transcript.violate(f"4: the server has not found within {FOUND_SECONDS} s that {rot.digest[:12]} of {rot.product} has another byte")
             self.repair(rot)
-            if not self.insist("be right", lambda rot=rot: rot.digest not in self.damaged()):
+            if not self.insist("be told right", lambda rot=rot: rot.digest not in self.damaged()):
                 self.transcript.violate(f"4: the server says {FOUND_SECONDS} s after its repair that {rot.digest[:12]} of {rot.product} is damaged")
+            if not self.insist("be right", lambda rot=rot: rot.is_right() or not rot.path.exists()):
+                self.transcript.violate(f"4: {rot.digest[:12]} of {rot.product} has another byte {FOUND_SECONDS} s after its repair")
         self.of_shelf.clear()
 
     def repair(self, rot):
@@ -110,7 +113,8 @@ class Rots:
             if self.insist("publish", publish) is None:
                 self.transcript.violate(f"4: the bytes of a damaged package, {rot.product} {rot.version}, cannot be published again")
             return
-        rot.turn()
+        if not rot.is_right():
+            rot.turn()
         copy = rot.path.with_name("copy")
         copy.write_bytes(rot.path.read_bytes())
         copy.chmod(rot.path.stat().st_mode & 0o777)
@@ -175,7 +179,9 @@ class Rots:
         for agent, rot in self.of_libraries:
             self.insist("repair", lambda rot=rot: rot.is_right() or not rot.path.exists())
             if rot.path.exists() and not rot.is_right():
-                status, document = self.ask(agent, rot, "verify") or (None, None)
+                status, document = None, None
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    status, document = self.ask(agent, rot, "verify") or (None, None)
                 self.transcript.violate(f"4: {agent.name} has not repaired {rot.path.name} of {rot.product} within {FOUND_SECONDS} s: {status} {document}")
             elsewhere = agent.library / ".withdrawn" / rot.path.relative_to(agent.library)
             for path in (rot.path, elsewhere):
