@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../../Tests/Preload/clock.h"
 
 enum { second = 1000000000, most_files = 1 << 16 };
 
@@ -51,22 +52,6 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
   int64_t begun;
   if (is_quick(clock, &begun)) *time = timespec_of(begun + (nanoseconds(time) - begun) * rate);
   return 0;
-}
-
-int gettimeofday(struct timeval *restrict time, void *restrict zone) {
-  (void)zone;
-  struct timespec now;
-  if (clock_gettime(CLOCK_REALTIME, &now) != 0) return -1;
-  time->tv_sec = now.tv_sec;
-  time->tv_usec = now.tv_nsec / 1000;
-  return 0;
-}
-
-time_t time(time_t *result) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (result) *result = now.tv_sec;
-  return now.tv_sec;
 }
 
 // ---- timers

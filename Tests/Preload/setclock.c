@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 enum { offset, drift, since, members };
 static volatile int64_t *told = NULL;
@@ -42,20 +43,4 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     time->tv_nsec = nanoseconds - seconds * 1000000000;
   }
   return 0;
-}
-
-int gettimeofday(struct timeval *restrict time, void *restrict zone) {
-  (void)zone;
-  struct timespec now;
-  if (clock_gettime(CLOCK_REALTIME, &now) != 0) return -1;
-  time->tv_sec = now.tv_sec;
-  time->tv_usec = now.tv_nsec / 1000;
-  return 0;
-}
-
-time_t time(time_t *result) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (result) *result = now.tv_sec;
-  return now.tv_sec;
 }
