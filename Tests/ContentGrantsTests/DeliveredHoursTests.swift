@@ -39,8 +39,8 @@ struct DeliveredHoursTests {
   private func record(
     _ hours: DeliveredHours, _ total: Int64, minute: Int64, node: Int64 = 0, in other: Database? = nil
   ) async throws {
-    try await hours.record(
-      total: ByteCount(total), at: six + .seconds(minute * 60), by: node, in: other ?? database)
+    hours.note(total: ByteCount(total), at: six + .seconds(minute * 60))
+    try await hours.write(by: node, in: other ?? database)
   }
 
   @Test("an hour is named by its first moment, also before 1970")
@@ -53,6 +53,12 @@ struct DeliveredHoursTests {
         DeliveredHoursTable.hour(of: Timestamp(millisecondsSinceEpoch: moment)).millisecondsSinceEpoch
           == first)
     }
+    #expect(
+      DeliveredHoursTable.hour(of: Timestamp(millisecondsSinceEpoch: .min)).millisecondsSinceEpoch
+        == Int64.min / hour * hour)
+    #expect(
+      DeliveredHoursTable.hour(of: Timestamp(millisecondsSinceEpoch: .max)).millisecondsSinceEpoch
+        == Int64.max / hour * hour)
   }
 
   @Test(
@@ -112,6 +118,59 @@ struct DeliveredHoursTests {
     await #expect(throws: DatabaseError.self) { try await record(sent, 10, minute: 1, in: doubtful) }
     try await record(sent, 13, minute: 2, in: doubtful)
     #expect(try await hours() == [13])
+  }
+
+  @Test("what is noted while a write is on its way is written by the next one, and none of it twice")
+  func meanwhile() async throws {
+    let engine = DoubtfulEngine(on: database)
+    let watched = Database(engine: engine, longestWait: nil)
+    let sent = DeliveredHours()
+    let (one, two) = (six + .seconds(60), six + .seconds(120))
+    engine.beforeWrite.withLock { $0 = { sent.note(total: ByteCount(30), at: two) } }
+    sent.note(total: ByteCount(10), at: one)
+    try await sent.write(by: 0, in: watched)
+    #expect(try await hours() == [10])
+    engine.beforeWrite.withLock { $0 = nil }
+    for _ in 0..<2 {
+      try await sent.write(by: 0, in: watched)
+      #expect(try await hours() == [30])
+    }
+  }
+
+  @Test(
+    "of an hour that gives way to later ones nothing counts twice, and what is not written counts to the next"
+  )
+  func givingWay() async throws {
+    let sent = DeliveredHours()
+    let closed = try file.open()
+    closed.close()
+    try await record(sent, 10, minute: 1)
+    await #expect(throws: DatabaseError.self) { try await record(sent, 30, minute: 2, in: closed) }
+    for hour: Int64 in 1...48 {
+      await #expect(throws: DatabaseError.self) {
+        try await record(sent, 30 + hour, minute: hour * 60, in: closed)
+      }
+    }
+    try await record(sent, 78, minute: 49 * 60)
+    #expect(try await hours() == [10, 21] + [Int64](repeating: 1, count: 47))
+  }
+
+  @Test("an hour that gives way while its write's answer is lost counts once")
+  func givingWayInDoubt() async throws {
+    let engine = DoubtfulEngine(on: database)
+    let doubtful = Database(engine: engine, longestWait: nil)
+    let sent = DeliveredHours()
+    let closed = try file.open()
+    closed.close()
+    engine.fates.withLock { $0 = [.happened] }
+    await #expect(throws: DatabaseError.self) { try await record(sent, 10, minute: 1, in: doubtful) }
+    for hour: Int64 in 1...48 {
+      await #expect(throws: DatabaseError.self) {
+        try await record(sent, 10 + hour, minute: hour * 60, in: closed)
+      }
+    }
+    try await record(sent, 58, minute: 49 * 60)
+    #expect(try await hours() == [10] + [Int64](repeating: 1, count: 48))
   }
 
   @Test(

@@ -327,6 +327,30 @@ struct DeliveryRecorderTests {
     #expect(try await stored(grant) == 5)
   }
 
+  @Test("what was sent while the database could not be written counts in the hour in which it was sent")
+  func hourOfFailure() async throws {
+    let grant = try await grant("a")
+    let hours = DeliveredHours()
+    let closed = try file.open()
+    closed.close()
+    func recorder(_ database: Database) -> DeliveryRecorder {
+      DeliveryRecorder(
+        meters: meters, database: database, timer: SystemMonotonicClock(), clock: clock, hours: hours)
+    }
+    let first = DeliveredHoursTable.hour(of: clock.now())
+    meter(of: grant).didSend(5)
+    await #expect(throws: DatabaseError.self) { try await recorder(closed).record() }
+    clock.advance(by: .seconds(3600))
+    meter(of: grant).didSend(7)
+    try await recorder(database).record()
+    let sent = try await database.read { connection in
+      try [first, first + .seconds(3600)].map {
+        try DeliveredHoursTable.bytes(in: $0, sentBy: 0, in: connection).rawValue
+      }
+    }
+    #expect(sent == [5, 7])
+  }
+
   @Test("after a run that died, counts of grants from before are excused for a week, and of later ones never")
   func lostCounts() async throws {
     let clock = clock

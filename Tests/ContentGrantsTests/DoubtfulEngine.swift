@@ -21,6 +21,8 @@ final class DoubtfulEngine: DatabaseEngine {
   let fates = Locked<[Fate]>([])
   /// Whether no server can be asked what happened.
   let isAway = Locked(false)
+  /// Called before each write is looked at.
+  let beforeWrite = Locked<(@Sendable () -> Void)?>(nil)
   private let outcomes = Locked<[Bool]>([])
   private let below: Database
   private let pool = BlockingPool(name: "doubtful", threads: 2)
@@ -36,8 +38,11 @@ final class DoubtfulEngine: DatabaseEngine {
         }
       }
     }
-    _ = pool.start { [below, writes, fates, outcomes] in
-      while let body = writes.take() { Self.serve(body, below, fates, outcomes) }
+    _ = pool.start { [below, writes, fates, outcomes, beforeWrite] in
+      while let body = writes.take() {
+        beforeWrite.current?()
+        Self.serve(body, below, fates, outcomes)
+      }
     }
   }
 

@@ -54,7 +54,38 @@ struct DeliverySumTests {
           == DeliverySums(
             since: start + .seconds(3600), until: start + .seconds(13 * 3600), grants: 1,
             bytesDelivered: ByteCount(2)))
-      #expect(try await sums([("since", now), ("until", start)]).grants == 0)
+      #expect(try await sums([("since", now), ("until", now)]).grants == 0)
+    }
+  }
+
+  @Test("a time that is to come, lies before 1970 or ends before it begins is refused")
+  func refusedTimes() async throws {
+    try await ServerHarness.run { server in
+      let now = server.clock.now()
+      let (before, later) = (now - .seconds(7200), now + .milliseconds(1))
+      let refused: [[(String, String)]] = [
+        [("since", later.description)], [("until", later.description)],
+        [("since", now.description), ("until", before.description)],
+        [("since", "0000-01-01T00:00:00Z")], [("until", "0000-01-01T00:00:00Z")],
+        [("since", "1969-12-31T23:59:59.999Z")], [("since", "0000-01-01T00:00:00+23:59")],
+        [("since", "9999-12-31T23:59:59Z")], [("until", "9999-12-31T23:59:59Z")],
+        [("until", "99999-01-01T00:00:00Z")],
+      ]
+      for query in refused {
+        let error = await #expect(throws: APICallError.self, "\(query)") {
+          _ = try await server.operatorAPI.get(
+            "/v1/operator/deliveries/sums", query: query, as: DeliverySums.self)
+        }
+        guard case .problem(let problem)? = error else {
+          Issue.record("no answer of the interface: \(query)")
+          continue
+        }
+        #expect(problem.code == .requestMalformed && problem.status == 400, "\(query)")
+      }
+      let sums = try await server.operatorAPI.get(
+        "/v1/operator/deliveries/sums",
+        query: [("since", "1970-01-01T00:00:00Z"), ("until", now.description)], as: DeliverySums.self)
+      #expect(sums.since == Timestamp(millisecondsSinceEpoch: 0) && sums.until == now)
     }
   }
 }

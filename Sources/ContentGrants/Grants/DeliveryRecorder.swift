@@ -77,6 +77,7 @@ package struct DeliveryRecorder: Sendable {
   /// Throws ``DatabaseError``; what was not written goes back to the meters and is written by a later call. What may have been written is
   /// neither written again nor forgotten before that is known.
   package func record() async throws {
+    note()
     try await settle()
     var rest = meters.drain()[...]
     while !rest.isEmpty {
@@ -92,8 +93,11 @@ package struct DeliveryRecorder: Sendable {
       meters.confirm(batch)
       rest = rest.dropFirst(batch.count)
     }
-    try await hours?.record(total: meters.total, at: clock.now(), by: node, in: database)
+    try await hours?.write(by: node, in: database)
   }
+
+  /// Notes what was sent by the hour: before the database is asked, which may be away for longer than the hour lasts.
+  private func note() { hours?.note(total: meters.total, at: clock.now()) }
 
   private func giveBack(_ sent: [Sent], after error: any Error) {
     guard let commit = (error as? DatabaseError)?.commit else { return meters.restore(sent) }
@@ -206,6 +210,7 @@ package struct DeliveryRecorder: Sendable {
 
   /// Throws ``DatabaseError``; who has asked is answered by a later call then.
   private func recordAndAnswer() async throws {
+    note()
     let isAsked = isAsked.value.exchange(false, ordering: .acquiring)
     do {
       guard isAsked else { return try await record() }

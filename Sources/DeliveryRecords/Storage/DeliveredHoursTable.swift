@@ -8,11 +8,12 @@ package enum DeliveredHoursTable {
   /// How long an hour is kept.
   package static let memory: Duration = .seconds(400 * 86_400)
 
-  /// Returns the hour that the moment lies in.
+  /// Returns the hour that the moment lies in. Of the first hour that there is, whose beginning cannot be told, it is the end.
   package static func hour(of moment: Timestamp) -> Timestamp {
     let milliseconds = moment.millisecondsSinceEpoch
     let (quotient, rest) = milliseconds.quotientAndRemainder(dividingBy: hour)
-    return Timestamp(millisecondsSinceEpoch: (rest < 0 ? quotient - 1 : quotient) * hour)
+    let (first, isBeforeAll) = (rest < 0 ? quotient - 1 : quotient).multipliedReportingOverflow(by: hour)
+    return Timestamp(millisecondsSinceEpoch: isBeforeAll ? quotient * hour : first)
   }
 
   /// Returns the bytes that the node sent in that hour; zero where none were written down. `node` is 0 for the only server of a file.

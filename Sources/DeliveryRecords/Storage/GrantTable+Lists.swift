@@ -158,7 +158,8 @@ extension GrantTable {
     try connection.first("SELECT 1 FROM grants WHERE number = ?", [.integer(number)]) != nil
   }
 
-  /// How many numbers were given to grants that were made in that time. PostgreSQL gives some that no grant has.
+  /// How many numbers were given to grants that were made in that time. PostgreSQL also gives some to requests that are refused then,
+  /// and takes none of them back.
   package static func count(granted times: TimeRange, in connection: borrowing Connection) throws -> Int {
     let granted = try numbers(granted: times, in: connection)
     let end = try connection.first("SELECT max(number) AS last FROM grants")?.optionalInteger("last") ?? 0

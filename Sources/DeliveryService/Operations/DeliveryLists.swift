@@ -88,9 +88,20 @@ struct DeliveryLists: Sendable {
   }
 
   /// How much was granted and sent from the hour of `since` on and before `until`: of the last 24 hours and up to now, unless asked otherwise.
+  /// Throws `request-malformed` for a time before 1970, one that is to come, and one that ends before it begins.
   func sums(_ request: HTTPRequest) async throws -> DeliverySums {
     let times = try TimeRange(request)
-    let until = times.until ?? clock.now()
+    let now = clock.now()
+    for (name, moment) in [("since", times.since), ("until", times.until)] {
+      guard let moment else { continue }
+      guard moment.millisecondsSinceEpoch >= 0, moment <= now else {
+        throw Problem(.requestMalformed, "\(name) is a time from 1970 to now")
+      }
+    }
+    let until = times.until ?? now
+    guard times.since.map({ $0 <= until }) ?? true else {
+      throw Problem(.requestMalformed, "since is not after until")
+    }
     let since = DeliveredHoursTable.hour(of: times.since ?? until - .seconds(86_400))
     return try await database.read { connection in
       DeliverySums(

@@ -6,7 +6,8 @@ public struct DeliverySums: Codable, Hashable, Sendable {
   public var since: Timestamp
   /// The first moment that counts no more; of bytes, all of the hour that it lies in count.
   public var until: Timestamp
-  /// Grants that were made in that time. With PostgreSQL a few more than there are: by their numbers, some of which no grant has.
+  /// Grants that were made in that time, counted by their numbers: with PostgreSQL requests that were refused count too,
+  /// as far as they had taken a number.
   public var grants: Int
   /// Bytes of packages that were sent in that time, for whichever grants; those of the last seconds are not counted yet.
   public var bytesDelivered: ByteCount
