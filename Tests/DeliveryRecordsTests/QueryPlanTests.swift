@@ -93,6 +93,28 @@ struct QueryPlanTests {
     #expect(found == [])
   }
 
+  @Test(
+    "products by their latest change are found by indexes alone, also those with a version in a state",
+    .enabled(if: !TestDatabase.isOnServer))
+  func changedProducts() async throws {
+    func plan(of state: VersionState?) async throws -> [String] {
+      try await database.read { connection in
+        let before = Set(try connection.recentPlans().map(\.sql))
+        _ = try ProductTable.page(
+          changedBefore: nil, matching: ProductTable.Filter(state: state), limit: 2, in: connection)
+        return try connection.recentPlans().filter { !before.contains($0.sql) }.flatMap(\.steps)
+      }
+    }
+    for state in [nil, VersionState.submitted] {
+      let steps = try await plan(of: state)
+      #expect(
+        steps.contains {
+          $0.hasPrefix("SEARCH products USING COVERING INDEX products_by_revision")
+        }, "\(steps)")
+      #expect(!steps.contains { $0.hasPrefix("SCAN") || $0.hasPrefix("LIST SUBQUERY 2") }, "\(steps)")
+    }
+  }
+
   @Test("deliveries") func deliveries() async throws {
     let (product, version, device) = (product, version, device)
     let grant = GrantShortName(7)

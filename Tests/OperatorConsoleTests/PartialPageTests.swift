@@ -13,12 +13,23 @@ struct PartialPageTests {
   /// Answers 503 below some paths, and an empty list below all others.
   private struct Interface: AsyncHandler {
     var broken: @Sendable (String) -> Bool
+    /// Sums of deliveries from then on are answered 503.
+    var unknownSince: String?
     /// The answer of `reports`.
     var report: String?
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
-      if broken(request.path) { return .problem(Problem(.unavailable, "the database cannot be used")) }
-      let body = request.path.hasSuffix("/reports") ? report ?? "{}" : #"{"items":[]}"#
+      if broken(request.path) || unknownSince.map({ $0 == request.queryValue("since") }) == true {
+        return .problem(Problem(.unavailable, "the database cannot be used"))
+      }
+      let body =
+        if request.path.hasSuffix("/reports") {
+          report ?? "{}"
+        } else if request.path.hasSuffix("/sums") {
+          #"{"since":"2026-09-20T00:00:00.000Z","until":"2026-09-21T00:00:00.000Z","grants":3,"bytesDelivered":7}"#
+        } else {
+          #"{"items":[]}"#
+        }
       return HTTPResponse(
         status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(Array(body.utf8)))
     }
@@ -26,7 +37,7 @@ struct PartialPageTests {
 
   private func visit(
     _ target: String, scopes: Set<OperatorScope> = [.admin], report: String? = nil,
-    broken: @escaping @Sendable (String) -> Bool = { _ in false }
+    unknownSince: String? = nil, broken: @escaping @Sendable (String) -> Bool = { _ in false }
   ) throws -> Visit {
     let key = SecretDigest(of: "a key")
     return Visit(
@@ -34,7 +45,8 @@ struct PartialPageTests {
       visitor: Visitor(
         holder: Operator(name: "ada", scopes: scopes), key: key, language: .english, formToken: "token"),
       reader: OperatorReader(
-        interface: ManagementInterface(Interface(broken: broken, report: report)), key: key),
+        interface: ManagementInterface(
+          Interface(broken: broken, unknownSince: unknownSince, report: report)), key: key),
       now: Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
   }
 
@@ -91,6 +103,41 @@ struct PartialPageTests {
       let html = try await TodayPage(visit("/console/", report: report)).page().body.html
       #expect(html.contains("<dt>Units today (UTC)</dt><dd>\(units)</dd>"))
       #expect(html.contains("<dt>Units in 30 days</dt><dd>7</dd>"))
+    }
+  }
+
+  @Test("of a day or a month whose sums cannot be read the page of today says so, beside the other one's")
+  func sums() async throws {
+    let now = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+    func html(unknownSince days: Int64?) async throws -> String {
+      let since = days.map { (now - .seconds($0 * 86_400)).rfc3339 }
+      return try await TodayPage(visit("/console/", unknownSince: since)).page().body.html
+    }
+    let (day, month) = ("Grants in 24 hours", "Grants in 30 days")
+    func isKnown(_ name: String, _ html: String) -> Bool { html.contains("<dt>\(name)</dt><dd>3</dd>") }
+    func isUnknown(_ name: String, _ html: String) -> Bool {
+      html.contains("<p>\(name), ") && html.contains(": not known now. <bdi>the database cannot be used")
+    }
+    let whole = try await html(unknownSince: nil)
+    #expect(isKnown(day, whole) && isKnown(month, whole))
+    #expect(!isUnknown(day, whole) && !isUnknown(month, whole))
+    let withoutMonth = try await html(unknownSince: 30)
+    #expect(isKnown(day, withoutMonth) && isUnknown(month, withoutMonth))
+    #expect(!isKnown(month, withoutMonth) && !isUnknown(day, withoutMonth))
+    let withoutDay = try await html(unknownSince: 1)
+    #expect(isKnown(month, withoutDay) && isUnknown(day, withoutDay))
+  }
+
+  @Test("an order of sold units that there is not is refused, with those that there are")
+  func moneyOrder() async throws {
+    for order in ["size", "Units", "units,refunds"] {
+      let visit = try visit("/console/money?order=\(order)")
+      let problem = await #expect(throws: Problem.self) { _ = try await MoneyPage(visit).page() }
+      #expect(problem?.status == 400)
+      #expect(problem?.detail?.contains("units or refunds") == true)
+    }
+    for order in ["", "units", "refunds"] {
+      _ = try await MoneyPage(visit("/console/money?order=\(order)")).page()
     }
   }
 

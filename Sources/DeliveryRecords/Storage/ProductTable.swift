@@ -316,15 +316,21 @@ extension ProductTable {
       .integer(change?.revision ?? .max), change.map { .identifier($0.id) } ?? .text(""),
     ]
     if let state = filter.state {
+      // A list of all that have one would be made for each page.
       conditions.append(
         "EXISTS (SELECT 1 FROM versions WHERE versions.state = ? AND versions.product = products.id)")
       values.append(.choice(state))
     }
     add(filter, to: &conditions, &values)
+    // The indexes on revision and on state answer it alone, unless more is asked for: documents are read of the page's products only,
+    // however few have such a version.
+    let index = filter.isByStateAtMost ? SQLDialect.index("products_by_revision") : ""
     return try connection.query(
       """
-      SELECT \(columns) FROM products WHERE \(conditions.joined(separator: " AND "))
-      ORDER BY revision DESC, id DESC LIMIT ?
+      SELECT \(columns) FROM products WHERE id IN (
+        SELECT id FROM (SELECT id FROM products \(index) WHERE \(conditions.joined(separator: " AND "))
+          ORDER BY revision DESC, id DESC LIMIT ?) AS newest)
+      ORDER BY revision DESC, id DESC
       """, values + [.integer(limit)]
     ).map(entry)
   }
@@ -342,7 +348,7 @@ extension ProductTable {
         """
         id IN (SELECT DISTINCT product FROM versions WHERE state = ? AND product > ? ORDER BY product LIMIT ?)
         """)
-      values += [.choice(state), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
+      values += [.choice(state), .text(after), .integer(filter.isByStateAtMost ? limit : Int.max)]
     }
     return try connection.query(
       "SELECT \(columns) FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
@@ -369,6 +375,6 @@ extension ProductTable {
 }
 
 extension ProductTable.Filter {
-  /// The first matches by state are the page then; else the other conditions may leave some of them out.
-  fileprivate var isByStateOnly: Bool { publication == nil && type == nil && sale == nil }
+  /// The first matches by state, where it asks for one, are the page then; else the other conditions may leave some of them out.
+  fileprivate var isByStateAtMost: Bool { publication == nil && type == nil && sale == nil }
 }

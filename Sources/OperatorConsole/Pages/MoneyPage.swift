@@ -12,10 +12,30 @@ struct MoneyPage {
     self.visit = visit
   }
 
+  /// The order of the rows of sold units, where the address asks for another one than the report's own.
+  private enum Order: String, CaseIterable {
+    case units, refunds
+
+    var phrase: Phrase {
+      switch self {
+      case .units: .mostUnitsFirst
+      case .refunds: .mostRefundsFirst
+      }
+    }
+
+    func count(of row: SalesReport.Row) -> Int {
+      switch self {
+      case .units: row.units
+      case .refunds: row.refunds
+      }
+    }
+  }
+
   private static let filters = ["from", "to", "product", "territory", "store", "environment"]
 
   func page() async throws -> Page {
     try visit.request.requireQuery(only: Set(Self.filters + ["by", "order", "notice"]))
+    let order = try order()
     let filter = Self.filters.map { ($0, visit.value($0)) }
     let by = visit.value("by") ?? "product"
     let report = Address.interface("reports", query: filter + [("by", by)])
@@ -42,18 +62,15 @@ struct MoneyPage {
             ("day", words(.day)), ("product,territory", "\(words(.product)), \(words(.territory))"),
           ])
         Parts.choice(
-          words(.listOrder), "order", visit.value("order"),
-          [
-            ("", words(.asCounted)), ("units", words(.mostUnitsFirst)),
-            ("refunds", words(.mostRefundsFirst)),
-          ])
+          words(.listOrder), "order", order?.rawValue,
+          [("", words(.asCounted))] + Order.allCases.map { ($0.rawValue, words($0.phrase)) })
       }
       Parts.section(words(.paid), money, words) { self.money($0) }
       Parts.section(words(.soldUnits), sales, words) { report in
         element(.p) {
           element(.a, .href(Layout.json(self.csv(filter, by)))) { words(.asCSV) }
         }
-        self.sales(report)
+        self.sales(report, by: order)
       }
       switch course {
       case .failure(let problem): Parts.problem(problem, words)
@@ -92,22 +109,27 @@ struct MoneyPage {
   /// Rows that a page shows, at most; the file has all of them.
   private static let shownRows = 200
 
-  /// The rows in the order that the address asks for; of equal ones the report's own.
-  private func ordered(_ rows: [SalesReport.Row]) -> [SalesReport.Row] {
-    let count: KeyPath<SalesReport.Row, Int>
-    switch visit.value("order") {
-    case "units": count = \.units
-    case "refunds": count = \.refunds
-    default: return rows
+  /// Nil for the report's own order. Throws `request-malformed` for an order that there is not.
+  private func order() throws(Problem) -> Order? {
+    guard let text = visit.value("order") else { return nil }
+    guard let order = Order(rawValue: text) else {
+      let known = Order.allCases.map(\.rawValue).joined(separator: " or ")
+      throw Problem(.requestMalformed, "order is \(known), or left out; it cannot be '\(text)'")
     }
+    return order
+  }
+
+  /// The rows in that order; of equal ones the report's own.
+  private func ordered(_ rows: [SalesReport.Row], by order: Order?) -> [SalesReport.Row] {
+    guard let order else { return rows }
     return rows.enumerated().sorted {
-      ($1.element[keyPath: count], $0.offset) < ($0.element[keyPath: count], $1.offset)
+      (order.count(of: $1.element), $0.offset) < (order.count(of: $0.element), $1.offset)
     }.map(\.element)
   }
 
-  private func sales(_ report: SalesReport) -> Markup {
+  private func sales(_ report: SalesReport, by order: Order?) -> Markup {
     guard !report.rows.isEmpty else { return element(.p) { words(.nothingSold) } }
-    let shown = ordered(report.rows).prefix(Self.shownRows)
+    let shown = ordered(report.rows, by: order).prefix(Self.shownRows)
     let table = Parts.table(
       words(.soldUnits),
       [

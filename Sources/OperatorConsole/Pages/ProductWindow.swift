@@ -6,7 +6,7 @@ import PullboxAPIServer
 /// A product as applications of several territories and languages are shown it, side by side.
 struct ProductWindow: Sendable {
   /// One application's look: nil where it names none.
-  private struct Look: Hashable, Sendable {
+  struct Look: Hashable, Sendable {
     var territory: String?
     var locale: String?
   }
@@ -28,10 +28,7 @@ struct ProductWindow: Sendable {
   ) async -> ProductWindow {
     let (named, locales) = (names("territory", visit), names("locale", visit))
     let shown: [String?] = named.isEmpty ? (locales.isEmpty ? [nil] + territories.sorted() : [nil]) : named
-    let all = shown.flatMap { territory in
-      (locales.isEmpty ? [nil] : locales).map { Look(territory: territory, locale: $0) }
-    }
-    let looks = Array(all.prefix(maximumLooks))
+    let (looks, isWhole) = pairs(shown, locales.isEmpty ? [nil] : locales)
     let listings = await withTaskGroup(of: (Look, Result<ProductsResponse, Problem>).self) { group in
       for look in looks {
         group.addTask { (look, await listing(of: product, look, visit)) }
@@ -39,7 +36,16 @@ struct ProductWindow: Sendable {
       return await group.reduce(into: [Look: Result<ProductsResponse, Problem>]()) { $0[$1.0] = $1.1 }
     }
     return ProductWindow(
-      visit: visit, product: product, looks: looks, isWhole: looks.count == all.count, listings: listings)
+      visit: visit, product: product, looks: looks, isWhole: isWhole, listings: listings)
+  }
+
+  /// The first pairs of a territory and a language, as many as a page has, and whether they are all. An address may name thousands of
+  /// each: no more of them are paired than the page can show.
+  static func pairs(_ territories: [String?], _ locales: [String?]) -> (looks: [Look], isWhole: Bool) {
+    let some = territories.prefix(maximumLooks + 1).flatMap { territory in
+      locales.prefix(maximumLooks + 1).map { Look(territory: territory, locale: $0) }
+    }
+    return (Array(some.prefix(maximumLooks)), some.count <= maximumLooks)
   }
 
   private static func listing(

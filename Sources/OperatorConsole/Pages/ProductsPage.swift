@@ -55,7 +55,7 @@ struct ProductsPage {
 
   private var command: String {
     "pullbox products"
-      + ["publication", "state", "sale", "order"].compactMap { name in
+      + ["publication", "type", "state", "sale", "order"].compactMap { name in
         visit.value(name).map { " --\(name) \(shellWord($0))" }
       }.joined()
   }

@@ -65,14 +65,7 @@ struct TodayPage {
       Parts.live(visit) {
         element(.section, .labeled(by: "tasks")) {
           element(.h2, .id("tasks")) { words(.needsAttention) }
-          for (name, problem) in failures {
-            element(.div, .look(.problem)) {
-              element(.p) {
-                words(.unknownPart, name) + " "
-                Parts.refusal(problem, words)
-              }
-            }
-          }
+          for (name, problem) in failures { unknown(name, problem) }
           if tasks.isEmpty {
             element(.p) { words(failures.isEmpty ? .nothingToDo : .nothingKnownToDo) }
           } else {
@@ -323,10 +316,25 @@ struct TodayPage {
           figure(words(.salesOfMonth), words.number(report.rows.reduce(0) { $0 + $1.units }))
         }
       }
-      if case .failure(let problem) = readings.day { Parts.problem(problem, words) }
+      if case .failure(let problem) = readings.day {
+        unknown("\(words(.grantsOfDay)), \(words(.bytesOfDay))", problem)
+      }
+      if case .failure(let problem) = readings.month {
+        unknown("\(words(.grantsOfMonth)), \(words(.bytesOfMonth))", problem)
+      }
       switch readings.sales {
       case .failure(let problem): Parts.problem(problem, words)
       case .success(let report): SalesChart(report: report, words: words).markup
+      }
+    }
+  }
+
+  /// A part that could not be read, by its name, and why.
+  private func unknown(_ name: String, _ problem: Problem) -> Markup {
+    element(.div, .look(.problem)) {
+      element(.p) {
+        words(.unknownPart, name) + " "
+        Parts.refusal(problem, words)
       }
     }
   }
