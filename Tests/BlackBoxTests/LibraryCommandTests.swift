@@ -159,6 +159,29 @@ struct LibraryCommandTests {
     }
   }
 
+  @Test("open that is ended while its page comes leaves no part of it behind")
+  func interruptedOpen() async throws {
+    try await Stack.with { stack in
+      let folder = try await Material.folder(
+        "folder", product: Self.issue, length: 4 * pieceLength, images: 8, in: stack.directory)
+      try await stack.publishByCommand(folder, as: Self.issue)
+      stack.serverProxy.hold(at: 100)
+      _ = try await stack.agent.buy(Self.issue)
+      await stack.serverProxy.waitUntilHeld()
+      stack.serverProxy.setReachable(false)
+      _ = try await stack.agent.download(of: Self.issue) { $0.state == .waiting }
+      let opening = try stack.startPullbox("open", Self.issue, "8", "--print")
+      let coming = stack.directory.path(".local/state/pullbox/coming")
+      func parts() throws -> [String] {
+        guard try FileSystem.status(of: coming) != nil else { return [] }
+        return try FileSystem.list(coming).map(\.name).filter { $0.hasPrefix(".part-") }
+      }
+      try await eventually { try !parts().isEmpty }
+      #expect(await opening.terminateAndWait() == .exited(143))
+      #expect(try parts() == [])
+    }
+  }
+
   @Test(
     "library --verify tells whole from damaged by its exit code, repair fetches the damage, downloads --clear forgets"
   )

@@ -104,16 +104,17 @@ public struct OperatorClient: Sendable {
     _ = try await api.exchange("DELETE", "/v1/operator/products/\(id)")
   }
 
-  /// One page of products, `after` being the `next` of the page before; nil is the first. `publication`, `state` and
-  /// `sale` keep the products of one publication, those with a version in that state, and those whose sale is in that one;
-  /// `next` belongs to one order.
+  /// One page of products, `after` being the `next` of the page before; nil is the first. `publication`, `type`, `state` and
+  /// `sale` keep the products of one publication, those of that type, those with a version in that state, and those whose
+  /// sale is in that one; `next` belongs to one order.
   public func products(
-    in publication: ProductIdentifier? = nil, withVersionsIn state: VersionState? = nil,
-    sale: SaleState? = nil, order: ProductOrder = .id, after: String? = nil
+    in publication: ProductIdentifier? = nil, ofType type: ProductType? = nil,
+    withVersionsIn state: VersionState? = nil, sale: SaleState? = nil, order: ProductOrder = .id,
+    after: String? = nil
   ) async throws(APICallError) -> Page<OperatorProduct> {
     let filter = Self.filter([
-      ("publication", publication?.description), ("state", state?.rawValue), ("sale", sale?.rawValue),
-      ("order", order == .id ? nil : order.rawValue),
+      ("publication", publication?.description), ("type", type?.rawValue), ("state", state?.rawValue),
+      ("sale", sale?.rawValue), ("order", order == .id ? nil : order.rawValue),
     ])
     return try await api.get("/v1/operator/products", query: filter + Self.page(after))
   }

@@ -13,6 +13,11 @@ enum ProductsCommand: Command {
     options: [
       .value("publication", "ID", environment: .none, help: "Show only products of this publication"),
       .value(
+        "type", "TYPE", environment: .none,
+        help:
+          "Show only products of this type: \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))"
+      ),
+      .value(
         "state", "STATE", environment: .none,
         help:
           "Show only products with a version in this state: \(VersionState.allCases.map(\.rawValue).joined(separator: ", "))"
@@ -31,30 +36,11 @@ enum ProductsCommand: Command {
   /// Checks every filter before the first request: a value that does not exist is wrong usage. Without an
   /// operator's key it names `shop`, which readers look for.
   static func run(_ context: CommandContext) async throws {
-    let sale = try context.arguments.value("sale").map { text throws(UsageError) in
-      guard let sale = SaleState(rawValue: text) else {
-        throw UsageError(
-          "--sale takes one of \(SaleState.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
-      }
-      return sale
-    }
+    let sale: SaleState? = try choice("sale", of: context)
     let publication = try context.arguments.value("publication").map(CommandContext.product)
-    let state = try context.arguments.value("state").map { text throws(UsageError) in
-      guard let state = VersionState(rawValue: text) else {
-        throw UsageError(
-          "--state takes one of \(VersionState.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'"
-        )
-      }
-      return state
-    }
-    let order = try context.arguments.value("order").map { text throws(UsageError) in
-      guard let order = ProductOrder(rawValue: text) else {
-        throw UsageError(
-          "--order takes one of \(ProductOrder.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'"
-        )
-      }
-      return order
-    }
+    let type: ProductType? = try choice("type", of: context)
+    let state: VersionState? = try choice("state", of: context)
+    let order: ProductOrder? = try choice("order", of: context)
     guard context.arguments.value("operator-key") != nil else {
       throw UsageError(
         "operators list products, with --operator-key or PULLBOX_OPERATOR_KEY; 'pullbox shop' shows readers what is for sale"
@@ -63,10 +49,22 @@ enum ProductsCommand: Command {
     let client = try context.operatorClient()
     try await context.printList {
       try await client.products(
-        in: publication, withVersionsIn: state, sale: sale, order: order ?? .id, after: $0)
+        in: publication, ofType: type, withVersionsIn: state, sale: sale, order: order ?? .id, after: $0)
     } asTable: {
       try print($0, on: context.console)
     }
+  }
+
+  /// The word that an option takes; nil without the option. Throws a usage error for another word, which names all of them.
+  private static func choice<Value: RawRepresentable & CaseIterable>(
+    _ name: String, of context: CommandContext
+  ) throws(UsageError) -> Value? where Value.RawValue == String {
+    guard let text = context.arguments.value(name) else { return nil }
+    guard let value = Value(rawValue: text) else {
+      let words = Value.allCases.map { $0.rawValue }.joined(separator: ", ")
+      throw UsageError("--\(name) takes one of \(words), not '\(text)'")
+    }
+    return value
   }
 
   /// A product has the title of its first language by the tag.

@@ -56,6 +56,8 @@ struct ComingPage: Sendable {
     let directory = "\(parent)/\(product)-\(version)"
     let target = "\(directory)/\(FileSystem.lastPart(of: file.path))"
     let part = "\(parent)/\(Self.partial)\(RandomBytes.token(bits: 64))"
+    // A signal ends the process without an error to catch here.
+    InterruptHandler.removeAtEnd(part)
     let writer = try await BlockingPool.shared.run { () throws(SystemError) in
       try FileSystem.createDirectories(parent, permissions: 0o700)
       return PartialFile(try FileDescriptor.open(part, .readWrite, options: [.create, .exclusive]))
@@ -74,10 +76,16 @@ struct ComingPage: Sendable {
         try Self.removeOthers(than: directory, in: parent)
       }
     } catch {
-      _ = try? await BlockingPool.shared.run { () throws(SystemError) in try FileSystem.removeFile(part) }
+      await Self.discard(part)
       throw error
     }
     return target
+  }
+
+  /// Removes what has come of a page whose opening failed. Runs to its end in a task that is cancelled.
+  private static func discard(_ part: String) async {
+    // A part that stays is removed at the end of the process.
+    _ = try? await BlockingPool.shared.run { () throws(SystemError) in try FileSystem.removeFile(part) }
   }
 
   /// The beginning of the names of what is being fetched.

@@ -43,6 +43,8 @@ struct ConsoleListTests {
       #expect(areInOrder([names[0], names[2], names[1]], on: changed))
       #expect(changed.contains("pullbox products --order changed"))
       #expect(changed.contains("/console/json/v1/operator/products?order=changed"))
+      let typed = try await browser.get("/console/products?type=non-consumable&order=changed").text
+      #expect(typed.contains("pullbox products --type non-consumable --order changed"))
       let refused = try await browser.get("/console/products?order=size").text
       #expect(refused.contains("order cannot be"))
     }
