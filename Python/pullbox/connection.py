@@ -78,6 +78,8 @@ class Exchange:
             raise _broken(error) from error
         first, *lines = head.decode("latin-1").split("\r\n")[:-2]
         words = first.split(" ", 2)
+        if "\r" in first or "\n" in first:
+            raise UnexpectedResponse("its first line has a line break within")
         if len(words) < 2 or words[0] != "HTTP/1.1" or len(words[1]) != 3 or not (words[1].isascii() and words[1].isdigit()):
             raise UnexpectedResponse("it does not begin as an answer of HTTP/1.1")
         self.status = int(words[1])
@@ -164,6 +166,8 @@ class Exchange:
             raise _broken(error) from error
         if len(line) > MAXIMUM_CHUNK_LINE_LENGTH + 2:
             raise UnexpectedResponse("a line between chunks is too long", status=self.status)
+        if b"\r" in line[:-2]:
+            raise UnexpectedResponse("a line between chunks has a carriage return within", status=self.status)
         return line[:-2]
 
 

@@ -189,6 +189,17 @@ class HostileAnswerTests(FakeAgentTestCase):
                 answer(500, {"type": 7}, "application/problem+json"), answer(200, {"items": {}})):
             await self.refuse(made)
 
+    async def test_a_carriage_return_alone_is_refused_wherever_it_is(self) -> None:
+        items = b'{"items": []}'
+        whole = answer(200, {"items": []})
+        chunked = STREAM_HEAD.replace(b"text/event-stream", b"application/json")
+        for made in (
+                whole.replace(b"Fine\r\n", b"Fine\r\r\n"), whole.replace(b"json\r\n", b"json\r\r\n"),
+                whole.replace(b"Fine\r\n", b"Fi\nne\r\n"),
+                chunked + b"d\r\r\n" + items + b"\r\n0\r\n\r\n", chunked + b"d\r\n" + items + b"\r\n0\r\r\n\r\n",
+                chunked + b"d\r\n" + items + b"\r\n0\r\nA: b\r\r\n\r\n", chunked + b"d\r\n" + items + b"\r\n0\r\n\r\r\n\r\n"):
+            await self.refuse(made)
+
     async def test_a_body_that_is_cut_is_a_lost_connection(self) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         for made in (b"", b"HTTP/1.1 200", head + b"Content-Length: 5\r\n\r\n{}", head + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{}"):

@@ -14,14 +14,15 @@ struct HeadParser {
   private var fields: [ResponseFields.Field] = []
   private var length = 0
 
-  /// `line` with or without its line break.
+  /// `line` with or without its line break, a line feed behind one carriage return or none.
   mutating func accept(line: Span<UInt8>) -> Outcome {
     length += line.count
     guard length <= Self.maximumLength else { return .violation("the response's head is too long") }
     var end = line.count
-    while end > 0, line[end - 1] == 0x0A || line[end - 1] == 0x0D { end -= 1 }
-    // RFC 9112 §2.2: another reader could take it for the end of the line.
-    guard !(0..<end).contains(where: { line[$0] == 0x0D }) else {
+    if end > 0, line[end - 1] == 0x0A { end -= 1 }
+    if end > 0, line[end - 1] == 0x0D { end -= 1 }
+    // RFC 9112 §2.2: another reader could take it for the end of the line. That holds for a second one in front of the line break too.
+    guard !(0..<end).contains(where: { line[$0] == 0x0D || line[$0] == 0x0A }) else {
       return .violation("the response's head has a carriage return within a line")
     }
     guard let status else { return acceptStatus(line, end: end) }

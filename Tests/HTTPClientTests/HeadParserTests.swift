@@ -57,6 +57,37 @@ struct HeadParserTests {
     }
   }
 
+  @Test(
+    "a second carriage return at a line's end is none of the line break (RFC 9112 section 2.2)",
+    arguments: [
+      ["HTTP/1.1 200 OK\r", ""], ["HTTP/1.1 200\r", ""], ["HTTP/1.1 200 OK", "X: a\r", ""],
+      ["HTTP/1.1 200 OK", "X:\r", ""], ["HTTP/1.1 200 OK", "X: a", " b\r", ""], ["HTTP/1.1 200 OK", "\r"],
+      ["HTTP/1.1 200 OK", "X: a", "\r\r"],
+    ])
+  func carriageReturnAtTheEnd(lines: [String]) {
+    var parser = HeadParser()
+    var outcome = HeadParser.Outcome.incomplete
+    for line in lines {
+      let bytes = Array((line + "\r\n").utf8)
+      outcome = parser.accept(line: bytes.span)
+      guard outcome == .incomplete else { break }
+    }
+    #expect(outcome == .violation("the response's head has a carriage return within a line"))
+  }
+
+  @Test("a line may end with a line feed alone (RFC 9112 section 2.2)")
+  func lineFeed() {
+    var parser = HeadParser()
+    var outcome = HeadParser.Outcome.incomplete
+    for line in ["HTTP/1.1 200 OK\n", "X: a\n", "\n"] {
+      let bytes = Array(line.utf8)
+      outcome = parser.accept(line: bytes.span)
+    }
+    #expect(
+      outcome
+        == .head(ResponseHead(status: 200, headers: ResponseFields([.init(name: "X", value: "a")]))))
+  }
+
   @Test("a parser that gave a head takes the next one")
   func twoHeads() {
     #expect(
