@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import socket
 import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
@@ -93,18 +94,37 @@ class _Cleared:
 
 
 def default_socket_path() -> str:
-    """Where an agent listens whose socket nothing names: the user's own where there is one, else that of the device."""
+    """Where an agent listens whose socket nothing names: the user's own where there is one, else that of the device. A socket that an agent
+    has left behind counts only where no other is there."""
     directory = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.geteuid() != 0 and directory.startswith("/"):
-        own = f"{directory}/pullbox/agent.sock"
+    if os.geteuid() == 0 or not directory.startswith("/"):
+        return SYSTEM_SOCKET_PATH
+    candidates = [f"{directory}/pullbox/agent.sock", SYSTEM_SOCKET_PATH]
+    found = [path for path in candidates if _is_socket(path)]
+    if len(found) < 2:
+        # Without a choice no connection is tried, which would start an agent that systemd listens for.
+        return (found or candidates)[0]
+    return next((path for path in found if not _is_abandoned(path)), found[0])
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _is_abandoned(path: str) -> bool:
+    """Whether no process listens any more at the socket. One whose queue is full has an owner, and is not waited for."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
         try:
-            if stat.S_ISSOCK(os.stat(own).st_mode):
-                return own
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return True
         except OSError:
             pass
-        if not os.path.exists(SYSTEM_SOCKET_PATH):
-            return own
-    return SYSTEM_SOCKET_PATH
+    return False
 
 
 class AgentClient:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
+import tempfile
 import unittest
 import unittest.mock
 
 import pullbox
 from fake_agent import STREAM_HEAD, Answer, FakeAgentTestCase, answer, chunk, event, problem, stream
-from pullbox import connection, events
+from pullbox import client, connection, events
 
 TRANSACTION = {"id": "1", "product": "a", "state": "purchased", "step": "delivering", "downloads": ["d1"]}
 FINISHED = {**TRANSACTION, "step": "finished"}
@@ -399,6 +402,56 @@ class FollowingTests(FakeAgentTestCase):
         with self.assertRaises(pullbox.Problem) as caught:
             await self.agent.delivered("7")
         self.assertEqual(caught.exception.code, "transaction-unknown")
+
+
+class SocketPathTests(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.own = f"{directory.name}/pullbox/agent.sock"
+        self.device = f"{directory.name}/device.sock"
+        os.mkdir(f"{directory.name}/pullbox")
+        for patch in (
+                unittest.mock.patch.dict(os.environ, {"XDG_RUNTIME_DIR": directory.name}),
+                unittest.mock.patch.object(os, "geteuid", lambda: 1000),
+                unittest.mock.patch.object(client, "SYSTEM_SOCKET_PATH", self.device)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def listen(self, path: str) -> socket.socket:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(made.close)
+        made.bind(path)
+        made.listen(0)
+        return made
+
+    def test_the_own_socket_goes_first(self) -> None:
+        self.assertEqual(pullbox.default_socket_path(), self.own)
+        self.listen(self.device)
+        self.assertEqual(pullbox.default_socket_path(), self.device)
+        self.listen(self.own)
+        self.assertEqual(pullbox.default_socket_path(), self.own)
+
+    def test_a_socket_that_was_left_behind_is_passed_over_for_one_that_lives(self) -> None:
+        self.listen(self.own).close()
+        self.assertEqual(pullbox.default_socket_path(), self.own)
+        device = self.listen(self.device)
+        self.assertEqual(pullbox.default_socket_path(), self.device)
+        device.close()
+        self.assertEqual(pullbox.default_socket_path(), self.own)
+
+    def test_a_full_queue_has_an_owner(self) -> None:
+        self.listen(self.own)
+        self.listen(self.device)
+        waiting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(waiting.close)
+        waiting.connect(self.own)
+        self.assertEqual(pullbox.default_socket_path(), self.own)
+
+    def test_root_has_the_socket_of_the_device(self) -> None:
+        self.listen(self.own)
+        with unittest.mock.patch.object(os, "geteuid", lambda: 0):
+            self.assertEqual(pullbox.default_socket_path(), self.device)
 
 
 class BoundTests(unittest.TestCase):

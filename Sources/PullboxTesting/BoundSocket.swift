@@ -7,6 +7,16 @@ public final class BoundSocket: Sendable {
   /// The listening socket.
   public let descriptor: FileDescriptor
 
+  /// A kind of Unix socket.
+  public enum Kind: Hashable, Sendable, CaseIterable {
+    /// A stream socket that listens.
+    case listening
+    /// A stream socket that has an address and does not listen.
+    case silent
+    /// A datagram socket, which has no connections.
+    case datagram
+  }
+
   /// Listens on a free port of 127.0.0.1.
   public init() throws {
     var address = sockaddr_in()
@@ -15,14 +25,20 @@ public final class BoundSocket: Sendable {
     descriptor = try Self.listening(family: AF_INET, at: &address)
   }
 
-  /// Listens on a Unix socket at `path`, which must not exist.
-  public init(unixPath path: String) throws {
+  /// Listens on a Unix socket at `path`, which must not exist; one of another kind is only bound.
+  public init(unixPath path: String, kind: Kind = .listening) throws {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
     precondition(bytes.count < MemoryLayout.size(ofValue: address.sun_path), "too long for a socket: \(path)")
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
-    descriptor = try Self.listening(family: AF_UNIX, at: &address)
+    switch kind {
+    case .listening: descriptor = try Self.listening(family: AF_UNIX, at: &address)
+    case .silent:
+      descriptor = try Self.bound(family: AF_UNIX, type: Int32(SOCK_STREAM.rawValue), at: &address)
+    case .datagram:
+      descriptor = try Self.bound(family: AF_UNIX, type: Int32(SOCK_DGRAM.rawValue), at: &address)
+    }
   }
 
   /// Whether this machine has `::1`: containers often lack it.
@@ -58,9 +74,17 @@ public final class BoundSocket: Sendable {
   private static func listening<Address>(
     family: Int32, at address: inout Address
   ) throws(SystemError) -> FileDescriptor {
-    let number = try SystemCall.run("socket") {
-      socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    }
+    let descriptor = try bound(family: family, type: Int32(SOCK_STREAM.rawValue), at: &address)
+    let number = descriptor.number
+    try SystemCall.run("listen") { listen(number, 1024) }
+    return descriptor
+  }
+
+  /// Makes a socket of that type and binds it to the address.
+  private static func bound<Address>(
+    family: Int32, type: Int32, at address: inout Address
+  ) throws(SystemError) -> FileDescriptor {
+    let number = try SystemCall.run("socket") { socket(family, type | Int32(SOCK_CLOEXEC.rawValue), 0) }
     let descriptor = FileDescriptor(takingOwnershipOf: number)
     try SystemCall.run("bind") {
       unsafe withUnsafeMutablePointer(to: &address) { pointer in
@@ -69,7 +93,6 @@ public final class BoundSocket: Sendable {
         }
       }
     }
-    try SystemCall.run("listen") { listen(number, 1024) }
     return descriptor
   }
 }

@@ -1,3 +1,5 @@
+// Whichever of the two modules the compiler finds the types of sockets in first.
+internal import CLinux
 internal import Glibc
 
 /// A listening socket that this process was started with: the service manager bound the address, and keeps it
@@ -15,10 +17,18 @@ public final class InheritedSocket: Sendable {
   }
 
   /// Whether it is a Unix socket, which says who is at the other end.
-  public var isUnix: Bool {
+  public var isUnix: Bool { option(SO_DOMAIN) == AF_UNIX }
+
+  /// Whether it takes connections: a stream socket that listens.
+  public var isListening: Bool {
+    option(SO_TYPE) == Int32(SOCK_STREAM.rawValue) && option(SO_ACCEPTCONN) == 1
+  }
+
+  /// An option of the socket; nil where it has none of that name, and for what is no socket.
+  private func option(_ name: Int32) -> Int32? {
     let number = descriptor.number
-    var domain: Int32 = 0
+    var value: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
-    return unsafe getsockopt(number, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX
+    return unsafe getsockopt(number, SOL_SOCKET, name, &value, &length) == 0 ? value : nil
   }
 }

@@ -51,13 +51,28 @@ struct AgentSocketActivationTests {
     }
   }
 
+  /// Starts an agent with a socket that it cannot use: it ends with 78 before it makes anything. The lines that it has written.
+  private func refusal(_ socket: BoundSocket) async throws -> String {
+    let agent = try start(try socket.handOver(name: "control"))
+    #expect(await agent.ending() == .exited(78))
+    #expect(try FileSystem.status(of: directory.path("state")) == nil)
+    return String(
+      decoding: try FileSystem.read(directory.path("log"), upTo: .mebibytes(1)), as: UTF8.self)
+  }
+
   @Test("a socket that does not say who connects is refused, before anything is made")
   func networkSocket() async throws {
-    let agent = try start(try BoundSocket().handOver(name: "control"))
-    #expect(await agent.ending() == .exited(78))
-    let log = String(
-      decoding: try FileSystem.read(directory.path("log"), upTo: .mebibytes(1)), as: UTF8.self)
-    #expect(log.contains("Unix sockets alone"))
-    #expect(try FileSystem.status(of: directory.path("state")) == nil)
+    let log = try await refusal(try BoundSocket())
+    #expect(log.contains("the inherited socket 'control'"))
+    #expect(log.contains("the control interface answers on Unix sockets alone"))
+  }
+
+  @Test(
+    "a Unix socket that takes no connections is refused, before anything is made",
+    arguments: [BoundSocket.Kind.silent, .datagram])
+  func noConnections(kind: BoundSocket.Kind) async throws {
+    let log = try await refusal(try BoundSocket(unixPath: directory.path("agent.sock"), kind: kind))
+    #expect(log.contains("the inherited socket 'control'"))
+    #expect(log.contains("it does not listen for connections"))
   }
 }

@@ -40,6 +40,25 @@ struct ListeningTests {
     return loop.listeners.map { numbers.contains($0.descriptor.number) }
   }
 
+  @Test("the file of a process that listens no more is replaced; that of one whose queue is full stays")
+  func leftBehind() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("s.sock")
+    func open() throws(HTTPServerError) -> ListeningSocket {
+      try ListeningSocket.open(
+        .unix(path: path), configuration: HTTPServerConfiguration(addresses: []), isFirst: true,
+        isSecure: false
+      ).0
+    }
+    do { _ = try BoundSocket(unixPath: path) }
+    let first = try open()
+    try SystemCall.run("listen") { listen(first.descriptor.number, 0) }
+    let waiting = try RawConnection.unix(path: path)
+    let error = #expect(throws: HTTPServerError.self) { _ = try open() }
+    #expect(error?.code == .addressInUse)
+    withExtendedLifetime((first, waiting)) {}
+  }
+
   @Test("where one of two sockets cannot be watched again, neither is, and both are once it can")
   func watchedAgain() throws {
     let directory = try TemporaryDirectory()

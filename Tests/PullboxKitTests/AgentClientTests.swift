@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
 import Synchronization
+import SystemCalls
 import Testing
 
 @testable import PullboxKit
@@ -20,6 +21,24 @@ struct AgentClientTests {
     return try await withServer(double, at: .unix(path: path)) { _ in
       try await body(try AgentClient(socketPath: path))
     }
+  }
+
+  @Test("a socket that an agent left behind is passed over for one that lives, and named where none does")
+  func leftBehind() throws {
+    let directory = try TemporaryDirectory()
+    let (own, device) = (directory.path("own.sock"), directory.path("device.sock"))
+    func chosen() -> String? { AgentClient.socketPath(among: [own, device]) }
+    #expect(chosen() == own, "none is there")
+    do { _ = try BoundSocket(unixPath: own) }
+    #expect(chosen() == own, "there is no other")
+    do {
+      let living = try BoundSocket(unixPath: device)
+      withExtendedLifetime(living) { #expect(chosen() == device) }
+    }
+    #expect(chosen() == own, "neither lives")
+    try FileSystem.removeFile(own)
+    let living = try BoundSocket(unixPath: own)
+    withExtendedLifetime(living) { #expect(chosen() == own) }
   }
 
   private func code(_ error: (any Error)?) -> ProblemCode? {

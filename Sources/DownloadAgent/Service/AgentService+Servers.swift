@@ -31,12 +31,14 @@ extension AgentService {
     return configuration
   }
 
-  /// Throws ``ConfigurationError`` for a socket that does not say who connects.
+  /// Throws ``ConfigurationError`` for a socket that does not say who connects, and for one that takes no connections.
   static func requireUnixSockets(_ inherited: [InheritedSocket]) throws(ConfigurationError) {
-    guard let other = inherited.first(where: { !$0.isUnix }) else { return }
+    guard let other = inherited.first(where: { !($0.isUnix && $0.isListening) }) else { return }
     throw ConfigurationError(
       subject: "the inherited socket '\(other.name)'",
-      message: "the control interface answers on Unix sockets alone")
+      message: other.isUnix
+        ? "it does not listen for connections, as one of ListenStream= does"
+        : "the control interface answers on Unix sockets alone")
   }
 
   /// One loop, and the credentials of whatever connects, for ``ControlAccess``: on the inherited sockets, else on the configured one, whose

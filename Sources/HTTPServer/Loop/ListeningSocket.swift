@@ -86,7 +86,10 @@ final class ListeningSocket: Sendable {
     }
     let isAbstract = path.hasPrefix("@")
     let socket = try makeSocket(AF_UNIX)
-    if !isAbstract { try removeStale(path, address: &target) }
+    // The file of a process that was killed is in the way; one at which a process listens is left alone.
+    if !isAbstract, UnixSocket.isAbandoned(path) {
+      try SystemCall.run("unlink", subject: path) { unsafe unlink(path) }
+    }
     try unsafe target.withPointer { (pointer, length) throws(SystemError) in
       _ = try SystemCall.run("bind", subject: path) { unsafe bind(socket.number, pointer, length) }
     }
@@ -103,7 +106,7 @@ final class ListeningSocket: Sendable {
   ) throws(HTTPServerError) -> (ListeningSocket, ServerAddress) {
     do {
       let number = inherited.descriptor.number
-      guard isListening(number) else {
+      guard inherited.isListening else {
         throw HTTPServerError(
           .addressInvalid, "the inherited socket '\(inherited.name)' does not listen for connections")
       }
@@ -126,26 +129,6 @@ final class ListeningSocket: Sendable {
         .systemFailure, "cannot listen on the inherited socket '\(inherited.name)'",
         cause: error as? SystemError)
     }
-  }
-
-  private static func isListening(_ number: Int32) -> Bool {
-    [(SO_ACCEPTCONN, Int32(1)), (SO_TYPE, Int32(SOCK_STREAM.rawValue))].allSatisfy { option, wanted in
-      var value: Int32 = 0
-      var length = socklen_t(MemoryLayout<Int32>.size)
-      return unsafe getsockopt(number, SOL_SOCKET, option, &value, &length) == 0 && value == wanted
-    }
-  }
-
-  /// A socket file whose process was killed is in the way and refuses connections; one that accepts them is
-  /// left alone.
-  private static func removeStale(_ path: String, address: inout SocketAddress) throws {
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
-    let probe = try makeSocket(AF_UNIX)
-    let refused = unsafe address.withPointer { pointer, length in
-      unsafe connect(probe.number, pointer, length) == -1 && errno == ECONNREFUSED
-    }
-    if refused { try SystemCall.run("unlink", subject: path) { unsafe unlink(path) } }
   }
 
   /// Accepted connections inherit these. Keep-alive probes find peers that disappeared silently while nothing

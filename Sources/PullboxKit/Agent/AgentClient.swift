@@ -37,11 +37,19 @@ public struct AgentClient: Sendable {
   }
 
   /// Where an agent listens whose socket nothing names: the socket of the user's own agent where there is one, else that
-  /// of the device's.
+  /// of the device's. A socket that an agent has left behind counts only where no other is there.
   public static var defaultSocketPath: String {
     let candidates = AgentSocket.candidates(user: geteuid(), environment: ProcessEnvironment.variables)
-    let found = candidates.first { ((try? FileSystem.status(of: $0)) ?? nil)?.kind == .other }
-    return found ?? candidates[0]
+    return socketPath(among: candidates) ?? AgentSocket.systemPath
+  }
+
+  /// The first of these sockets at which a process listens; where none does, the first that is there, so that the error of a call names it,
+  /// and else the first. Nil for none.
+  static func socketPath(among candidates: [String]) -> String? {
+    let found = candidates.filter { ((try? FileSystem.status(of: $0)) ?? nil)?.kind == .other }
+    // Without a choice no connection is tried, which would start an agent that systemd listens for.
+    guard found.count > 1 else { return found.first ?? candidates.first }
+    return found.first { !UnixSocket.isAbandoned($0) } ?? found.first
   }
 
   /// Connects with the first call. Throws when the HTTP client cannot be made.
