@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -149,6 +150,26 @@ int clinux_peer_groups(int socket, gid_t *groups, int capacity) {
   // Where the groups do not fit the kernel says ERANGE and how many bytes they have.
   if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &length) != 0 && errno != ERANGE) return -1;
   return (int)(length / sizeof(gid_t));
+}
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+int clinux_peer_has_ended(int socket) {
+  int process = -1;
+  socklen_t length = sizeof process;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &length) != 0) {
+    // Kernels before 6.16 give no descriptor of a process that was waited for.
+    return errno == EINVAL || errno == ESRCH ? 1 : -1;
+  }
+  struct pollfd entry = {.fd = process, .events = POLLIN};
+  int count;
+  do {
+    count = poll(&entry, 1, 0);
+  } while (count == -1 && errno == EINTR);
+  close(process);
+  return count == -1 ? -1 : count > 0;
 }
 
 ssize_t clinux_read_cached(int descriptor, void *buffer, size_t length, off_t offset) {

@@ -85,6 +85,9 @@ int clinux_peer_credentials(int socket, pid_t *process, uid_t *user, gid_t *grou
 // SO_PEERGROUPS: that process's supplementary groups. How many there are, which may be more than `capacity`, when nothing is
 // written; -1 and errno.
 int clinux_peer_groups(int socket, gid_t *groups, int capacity);
+// SO_PEERPIDFD (Linux 6.5): 1 where that process has ended, so that its number may be another's; 0 where it lives, -1 where the kernel
+// does not tell.
+int clinux_peer_has_ended(int socket);
 
 // ioctl is variadic.
 int clinux_terminal_columns(int descriptor);

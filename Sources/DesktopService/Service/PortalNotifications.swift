@@ -11,6 +11,9 @@ actor PortalNotifications: NoticeServer {
   private let words: NoticeWords
   /// By the identifiers that the portal has of them.
   private var shown: [String: Notice] = [:]
+  /// The numbers of the answers to those that are being taken away, by identifier.
+  private var answered: [String: Int] = [:]
+  private var answers = 0
 
   init(on bus: BusConnection, words: NoticeWords) {
     self.bus = bus
@@ -20,24 +23,46 @@ actor PortalNotifications: NoticeServer {
   func follow(_ take: @escaping @Sendable (NoticeAnswer) async -> Void) async {
     let match = BusMatch(
       sender: Self.name, .signals(path: Self.path, interface: Self.interface, member: "ActionInvoked"))
-    for await news in bus.subscribe(match) {
-      switch news {
-      case .vanished:
-        shown = [:]
-        await take(.gone)
-      case .signal(let signal):
-        guard signal.arguments.count == 3, let identifier = signal.arguments[0].text,
-          let notice = shown[identifier],
-          let action = signal.arguments[1].text.flatMap({ notice.action(byKey: $0) })
-        else { continue }
-        // Some portals leave a notice that was answered where it is.
-        await close(notice.subject)
-        await take(.chosen(action, of: notice.subject))
-        await take(.closed(notice.subject))
-      case .appeared: await take(.there)
-      case .missed, .refused: continue
+    await withDiscardingTaskGroup { group in
+      for await news in bus.subscribe(match) {
+        switch news {
+        case .vanished:
+          (shown, answered) = ([:], [:])
+          await take(.gone)
+        case .signal(let signal):
+          guard let (action, subject, number) = answer(signal) else { continue }
+          await take(.chosen(action, of: subject))
+          // The next answer does not wait for a portal that is slow.
+          group.addTask {
+            if await self.withdraw(subject, answeredBy: number) { await take(.closed(subject)) }
+          }
+        case .appeared: await take(.there)
+        case .missed, .refused: continue
+        }
       }
     }
+  }
+
+  /// The answer that the portal tells of; nil for a notice of others, for one that was answered already, and for what is no answer.
+  private func answer(_ signal: BusSignal) -> (Notice.Action, Notice.Subject, number: Int)? {
+    guard signal.arguments.count == 3, let identifier = signal.arguments[0].text,
+      let notice = shown[identifier],
+      let action = signal.arguments[1].text.flatMap({ notice.action(byKey: $0) })
+    else { return nil }
+    shown[identifier] = nil
+    answers += 1
+    answered[identifier] = answers
+    return (action, notice.subject, answers)
+  }
+
+  /// Takes a notice away that was answered: some portals leave it where it is. False where it has gone otherwise, or is shown anew.
+  private func withdraw(_ subject: Notice.Subject, answeredBy number: Int) async -> Bool {
+    let identifier = Self.identifier(of: subject)
+    guard answered[identifier] == number else { return false }
+    await remove(identifier)
+    guard answered[identifier] == number else { return false }
+    answered[identifier] = nil
+    return true
   }
 
   func show(_ notice: Notice) async throws(BusError) {
@@ -56,6 +81,7 @@ actor PortalNotifications: NoticeServer {
     let identifier = Self.identifier(of: notice.subject)
     // An answer may come before the portal's own.
     let former = shown.updateValue(notice, forKey: identifier)
+    answered[identifier] = nil
     do throws(BusError) {
       _ = try await bus.call(
         BusMethodCall(
@@ -70,6 +96,10 @@ actor PortalNotifications: NoticeServer {
   func close(_ subject: Notice.Subject) async {
     let identifier = Self.identifier(of: subject)
     guard shown.removeValue(forKey: identifier) != nil else { return }
+    await remove(identifier)
+  }
+
+  private func remove(_ identifier: String) async {
     // One that is closed already is as good.
     _ = try? await bus.call(
       BusMethodCall(

@@ -65,13 +65,15 @@ final class BusAuthority: ChangeJudge {
 
   /// The subject as polkit reads it: by its name on the bus, which polkit asks the bus about, else by its process. A process is named with
   /// its start and its user, so that neither a number that was given again nor a program that has changed its user counts for it; one of
-  /// which the kernel does not tell these is not asked about.
+  /// which the kernel does not tell these is not asked about, nor one that began after its connection.
   private func description(of subject: ChangeSubject) -> BusValue? {
     if let name = subject.busName {
       return .structure([.string("system-bus-name"), .properties(["name": .string(name)])])
     }
     guard let credentials = subject.credentials, credentials.user != Self.unknownUser,
-      let process = UInt32(exactly: credentials.process), let start = subject.began ?? startTime(of: process)
+      let process = UInt32(exactly: credentials.process), let start = subject.began ?? startTime(of: process),
+      // What began later has got the number of the one who asks.
+      start <= credentials.accepted ?? .max
     else { return nil }
     return .structure([
       .string("unix-process"),

@@ -2,6 +2,7 @@ import Commerce
 import HTTPServer
 import MessageBus
 import ServiceRuntime
+import Synchronization
 import SystemCalls
 
 /// Programs in a sandbox of Flatpak's on the bus of the agent's user: which of those who ask are in one, and where they find content. What the
@@ -25,6 +26,10 @@ struct SandboxedReaders: SandboxWitness {
   /// The application of this process's own sandbox; nil in none.
   private let ownApplication: String?
   private let promptness: Duration
+  /// Whether the bus was waited for in vain; every copy knows it.
+  private let absence = Absence()
+
+  private final class Absence: Sendable { let isKnown = Atomic<Bool>(false) }
 
   /// The directory of processes is `/proc` but for tests.
   init(
@@ -52,8 +57,8 @@ struct SandboxedReaders: SandboxWitness {
       if found.sandbox != .unknown || found.isTold { return found }
     }
     guard !isSandboxed else { return .unknown }
-    // A bus that is not there is not waited for.
-    guard let bus, bus.state.isConnected else { return .untold }
+    // At the agent's start the bus may be on its way while questions wait at the socket already. One that did not come is not waited for again.
+    guard let bus, bus.state.isConnected || !absence.isKnown.load(ordering: .relaxed) else { return .untold }
     guard let number = UInt32(exactly: process), number > 0 else { return .unknown }
     var call = BusMethodCall(
       "Sandbox", of: Self.interface, at: Self.path, destination: Self.desktop, arguments: [.uint32(number)])
@@ -62,7 +67,9 @@ struct SandboxedReaders: SandboxWitness {
     do throws(BusError) {
       answer = try await bus.call(call, timeout: promptness)
     } catch {
-      return error.isServiceMissing || error.name == Self.denied ? .untold : .unknown
+      let isAbsent = error.code == .notConnected
+      if isAbsent { absence.isKnown.store(true, ordering: .relaxed) }
+      return isAbsent || error.isServiceMissing || error.name == Self.denied ? .untold : .unknown
     }
     guard answer.count == 2, case .string(let application) = answer[0], case .uint64(let began) = answer[1],
       began <= time, application.isEmpty || FlatpakSandbox.isApplication(application)

@@ -14,8 +14,9 @@ public struct PeerCredentials: Hashable, Sendable {
   /// The supplementary groups; empty where the kernel does not tell.
   public var supplementaryGroups: [UInt32]
   /// When the connection was taken, in ticks since the boot: a process that began later has got the number of the one that made it, and is
-  /// another. Nil for credentials that no socket gave.
-  public private(set) var accepted: UInt64?
+  /// another. 0 where the kernel says that the one that made it has ended, as it may have while its connection waited for a server: every
+  /// process that has its number is another then. Nil for credentials that no socket gave.
+  public var accepted: UInt64?
 
   /// Credentials that no socket gave.
   public init(process: Int32, user: UInt32, group: UInt32, supplementaryGroups: [UInt32] = []) {
@@ -43,6 +44,6 @@ public struct PeerCredentials: Hashable, Sendable {
     self.init(
       process: process, user: user, group: group,
       supplementaryGroups: Array(groups.prefix(Int(max(0, count)))))
-    self.accepted = accepted
+    self.accepted = clinux_peer_has_ended(socket) == 1 ? 0 : accepted
   }
 }

@@ -510,7 +510,9 @@ struct AgentBusTests {
     }
   }
 
-  @Test("a process whose user or start the kernel does not tell is not asked about, and is refused")
+  @Test(
+    "a process whose user or start the kernel does not tell, or that began after its connection, is not asked about, and is refused"
+  )
   func unknownProcesses() async throws {
     try await withBus { daemon in
       let judge = try JudgeStandIn(on: daemon, allowing: Set(ChangeAction.allCases.map(\.identifier)))
@@ -521,7 +523,10 @@ struct AgentBusTests {
         let authority = ChangeAuthority(
           access: ControlAccess(agentUser: 7), judge: BusAuthority(bus: bus, log: Log(level: .error)))
         let own = getpid()
+        var earlier = PeerCredentials(process: own, user: 1234, group: 1234)
+        earlier.accepted = 0
         for credentials in [
+          earlier,
           PeerCredentials(process: own, user: 65_534, group: 65_534),
           PeerCredentials(process: 0, user: 1234, group: 1234), nil,
         ] {

@@ -317,6 +317,35 @@ struct SandboxTests {
     #expect(await look(0, since: 77) == .untold)
   }
 
+  @Test("a bus that is on its way at the first question is waited for; where none comes, no one tells")
+  func lateBus() async throws {
+    let processes = try processes(.hidden)
+    let path = directory.path("late")
+    let bus = try BusConnection.open(.address("unix:path=\(path)"))
+    let daemon = try PrivateBus()
+    try daemon.start()
+    let desktop = try DesktopStandIn(on: daemon, telling: [.string("com.pullbox.Shelf"), .uint64(77)])
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { await desktop.run() }
+      for await state in desktop.bus.states() where state.ownsService { break }
+      #expect(!bus.state.isConnected)
+      async let found = SandboxedReaders(
+        bus: bus, processes: processes, ownApplication: nil, promptness: .seconds(100)
+      ).look(at: getpid(), since: 77, isOnUserBus: false)
+      try SystemCall.run("symlink") { unsafe symlink(daemon.directory.path("bus"), path) }
+      let sandbox = await found.sandbox
+      #expect(sandbox == .application("com.pullbox.Shelf"))
+      let absent = try BusConnection.open(.address("unix:path=\(directory.path("none"))"))
+      let readers = SandboxedReaders(
+        bus: absent, processes: processes, ownApplication: nil, promptness: .milliseconds(1))
+      for _ in 0..<2 {
+        #expect(await readers.look(at: getpid(), since: 77, isOnUserBus: false) == .untold)
+      }
+      for bus in [bus, absent, desktop.bus] { bus.close() }
+    }
+    await daemon.stop()
+  }
+
   @Test("an agent in a sandbox has its own application as its user at the socket, and no other")
   func ownApplication() async throws {
     let processes = try processes(.application)
