@@ -47,13 +47,25 @@ public struct EntitlementRules: Sendable {
     policies: [ProductIdentifier: PublicationPolicy] = [:], record: EntitlementRecord = .empty,
     at moment: Timestamp
   ) -> EntitlementExplanation {
+    explain(
+      product, by: transactions.compactMap { $0.standing(at: moment) }, catalog: catalog, policies: policies,
+      record: record, now: moment)
+  }
+
+  /// Why the product is or is not owned now, by the transactions that ``evaluate(_:catalog:policies:record:now:)`` goes by: also those that
+  /// a store has dated ahead of `now`.
+  public func explain(
+    _ product: ProductIdentifier, by transactions: [VerifiedTransaction], catalog: [Product],
+    policies: [ProductIdentifier: PublicationPolicy] = [:], record: EntitlementRecord = .empty,
+    now: Timestamp
+  ) -> EntitlementExplanation {
     guard let product = catalog.first(where: { $0.id == product }) else {
       return EntitlementExplanation(
         isAllowed: false, until: nil, because: [], against: [EntitlementFinding(rule: .notInCatalog)])
     }
     let history = PurchaseHistory(
-      of: transactions.compactMap { $0.standing(at: moment) }, catalog: catalog, policies: policies,
-      defaultPolicy: defaultPolicy, record: record, now: moment)
+      of: transactions, catalog: catalog, policies: policies, defaultPolicy: defaultPolicy, record: record,
+      now: now)
     return history.evidence(about: product).explanation
   }
 

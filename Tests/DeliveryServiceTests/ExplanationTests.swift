@@ -109,6 +109,30 @@ struct ExplanationTests {
     }
   }
 
+  @Test("a purchase that its store has dated ahead counts now, and not for an instant before its date")
+  func datedAhead() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      var bought = server.purchase(of: "com.example.heroes.0")
+      bought.purchaseDate = bought.purchaseDate + .seconds(60)
+      bought.originalPurchaseDate = bought.purchaseDate
+      let owned = try await show([bought], to: server)
+      #expect(owned.map { "\($0.product)" } == ["com.example.heroes.0"])
+      let who = [("transaction", bought.transactionIdentifier)]
+      let now = [("at", "\(server.clock.now())")]
+      let explained = try await explain("com.example.heroes.0", who, on: server)
+      #expect(explained.allowed && explained.because.map(\.rule) == [.purchased])
+      #expect(try await explain("com.example.heroes.0", who + now, on: server).allowed == false)
+      func list(_ query: [(String, String)]) async throws -> [String] {
+        let page: Page<CustomerEntitlement> = try await server.operatorAPI.get(
+          "/v1/operator/entitlements", query: query)
+        return page.items.map { "\($0.product)" }
+      }
+      #expect(try await list(who) == ["com.example.heroes.0"])
+      #expect(try await list(who + now) == [])
+    }
+  }
+
   @Test(
     "what a customer owns is listed with rule, purchase and end, in pages, as explanations say it, at any instant"
   )

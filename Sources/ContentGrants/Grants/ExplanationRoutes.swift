@@ -95,22 +95,25 @@ extension GrantService {
   }
 
   /// Explains by the rules whether a customer may have the product at `moment`, now unless given. The explanation rests on
-  /// the ledger until then, and on today's catalog and policies. Throws `transaction-unknown` where the ledger has nothing
-  /// of the subject, and `request-malformed` for a number that more than one transaction has.
+  /// the ledger until then, without a moment on all of it (a store's clock may be ahead), and on today's catalog and policies. Throws
+  /// `transaction-unknown` where the ledger has nothing of the subject, and `request-malformed` for a number that more than one transaction
+  /// has.
   func explain(
     _ product: ProductIdentifier, of subject: Subject, at moment: Timestamp?
   ) async throws -> ExplanationResponse {
+    let past = moment
     let moment = moment ?? grantStore.clock.now()
     return try await catalog.current { catalog in
       try await grantStore.database.read { connection -> ExplanationResponse? in
         guard try catalog.isCurrent(in: connection) else { return nil }
         let customers = try Self.customers(subject, in: connection)
         let transactions = try customers.flatMap { try LedgerTable.transactions(of: $0, in: connection) }
+          .compactMap { Self.standing($0, at: past) }
         let record = try EntitlementRecordTable.record(
           of: catalog.recorded(transactions), until: moment, in: connection)
         let explained = rules.explain(
           product, by: transactions, catalog: catalog.related(to: transactions.map(\.product) + [product]),
-          policies: catalog.policies, record: record, at: moment)
+          policies: catalog.policies, record: record, now: moment)
         return ExplanationResponse(
           product: product, at: moment, customers: customers.map(\.hexadecimal), allowed: explained.isAllowed,
           until: explained.until, because: Self.wire(explained.because),
@@ -122,6 +125,12 @@ extension GrantService {
           })
       }
     }
+  }
+
+  /// The purchase as it stood at an instant that was asked about, and as it is known now without one.
+  static func standing(_ purchase: VerifiedTransaction, at past: Timestamp?) -> VerifiedTransaction? {
+    guard let past else { return purchase }
+    return purchase.standing(at: past)
   }
 
   /// Returns the customers that a subject stands for: one, for a device one for each feed, and for an application's user each that is

@@ -87,7 +87,7 @@ struct GrantPlanner: Sendable {
       transactions, catalog: related, policies: catalog.policies, record: record, now: now)
     explain = { product in
       rules.explain(
-        product, by: transactions, catalog: related, policies: catalog.policies, record: record, at: now)
+        product, by: transactions, catalog: related, policies: catalog.policies, record: record, now: now)
     }
   }
 

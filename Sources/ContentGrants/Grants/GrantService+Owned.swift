@@ -10,11 +10,12 @@ import SystemCalls
 /// The possessions of customers, for operators: from the ledger alone, no store is asked.
 extension GrantService {
   /// The products that the customers of the subject own at `moment`, now unless given, by name: a page of those behind `after`. The latest
-  /// ``maximumReadTransactions`` purchases of each customer count; it rests on the ledger until that moment, and on today's catalog and policies.
+  /// ``maximumReadTransactions`` purchases of each customer count; it rests on the ledger until that moment (all of it where none is given), and on today's catalog and policies.
   /// Throws as ``explain(_:of:at:)`` does.
   func owned(
     by subject: Subject, at moment: Timestamp?, after: ProductIdentifier?, limit: Int
   ) async throws -> Page<CustomerEntitlement> {
+    let past = moment
     let moment = moment ?? grantStore.clock.now()
     return try await catalog.current { catalog -> Page<CustomerEntitlement>? in
       let read = try await grantStore.database.read {
@@ -36,7 +37,7 @@ extension GrantService {
       return await BlockingPool.computing.run {
         var owned: [ProductIdentifier: CustomerEntitlement] = [:]
         for (purchases, record) in read {
-          let standing = purchases.compactMap { $0.standing(at: moment) }
+          let standing = purchases.compactMap { Self.standing($0, at: past) }
           let report = rules.evaluate(
             standing, catalog: catalog.related(to: standing.map(\.product) + record.products),
             policies: catalog.policies, record: record, now: moment)
