@@ -69,10 +69,14 @@ def main():
     arguments = parse_arguments()
     results = Results(arguments.root / "Benchmarks/results/kit.json", "kit", {"before": arguments.before, "runs": arguments.runs})
     samples = {"processor": {"now": [], "before": []}, "time": {"now": [], "before": []}}
-    for _ in range(arguments.runs):
-        for name, commit in (("before", arguments.before), ("now", "HEAD")):
+    commits = [("now", "HEAD"), ("before", arguments.before)]
+    for name, commit in commits:
+        unpack(arguments.root, commit, arguments.work / name)
+    say("Building an app once, so that the compiler is in memory")
+    build(arguments.work / "now", arguments.work / "app-now")
+    for turn in range(arguments.runs):
+        for name, commit in commits if turn % 2 else commits[::-1]:
             say(f"Building an app with the kit of {commit}")
-            unpack(arguments.root, commit, arguments.work / name)
             processor, seconds = build(arguments.work / name, arguments.work / f"app-{name}")
             samples["processor"][name].append(processor)
             samples["time"][name].append(seconds)

@@ -116,14 +116,14 @@ def _is_socket(path: str) -> bool:
 
 def _is_abandoned(path: str) -> bool:
     """Whether no process listens any more at the socket. One whose queue is full has an owner, and is not waited for."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)
             probe.connect(path)
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            pass
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        pass
     return False
 
 

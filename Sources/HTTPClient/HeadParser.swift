@@ -23,7 +23,7 @@ struct HeadParser {
     if end > 0, line[end - 1] == 0x0D { end -= 1 }
     // RFC 9112 §2.2: another reader could take it for the end of the line. That holds for a second one in front of the line break too.
     guard !(0..<end).contains(where: { line[$0] == 0x0D || line[$0] == 0x0A }) else {
-      return .violation("the response's head has a carriage return within a line")
+      return .violation("the response's head has a carriage return or a line feed within a line")
     }
     guard let status else { return acceptStatus(line, end: end) }
     if end == 0 {

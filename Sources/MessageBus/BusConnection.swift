@@ -66,14 +66,14 @@ public final class BusConnection: Sendable {
 
   /// Calls a method and answers its result. Throws `refused` with the other side's error, `timedOut`, `notConnected`, `disconnected`,
   /// `cancelled`, `tooLarge`, `malformed`, `invalidValue`, `queueFull` or `closed`.
-  public func call(
+  public nonisolated(nonsending) func call(
     _ call: BusMethodCall, timeout: Duration = .seconds(25)
   ) async throws(BusError) -> [BusValue] {
     try await result(of: call, timeout: timeout).values
   }
 
-  /// Calls a method, and answers its result with its place among the signals of the one that is called. Throws as ``call(_:timeout:)``.
-  public func result(
+  /// Calls a method, which is posted in the caller's turn, and answers its result with its place among the signals of the one that is called. Throws as ``call(_:timeout:)``.
+  public nonisolated(nonsending) func result(
     of call: BusMethodCall, timeout: Duration = .seconds(25)
   ) async throws(BusError) -> BusResult {
     let length = try BusValue.length(of: call.arguments, within: .message) + BusMailbox.overhead

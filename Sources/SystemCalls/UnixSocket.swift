@@ -4,13 +4,18 @@ internal import Glibc
 
 /// Unix sockets (unix(7)) by their paths.
 public enum UnixSocket {
-  /// Whether no process listens any more at the socket that lies at this path, as after a kill: it is in the file system, and the kernel
-  /// refuses connections. False for all else: a path without a socket, one that this process may not use, and a socket whose queue is full,
+  /// Whether a path is a socket's in the file system.
+  public static func isSocket(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+  }
+
+  /// Whether no process listens at the socket that lies at this path, as after a kill: it is in the file system, and the kernel
+  /// refuses connections. True as well for one that its process has bound a moment ago and does not listen at yet. False for all else: a path without a socket, one that this process may not use, and a socket whose queue is full,
   /// since its owner lives. Waits for nothing; a process that listens gets a connection that is closed at once.
   public static func isAbandoned(_ path: String) -> Bool {
-    var status = stat()
     // What is no socket refuses connections as well.
-    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return false }
+    guard isSocket(path) else { return false }
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)

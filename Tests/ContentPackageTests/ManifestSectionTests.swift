@@ -74,7 +74,7 @@ struct ManifestSectionTests {
     for files in [draft.files, read.files] {
       let places = try files.map { file in
         let value = try #require(file.extensions?[name])
-        return value.withUnsafeBufferPointer { unsafe Int(bitPattern: $0.baseAddress) }
+        return unsafe value.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
       }
       #expect(files.map { $0.section?.description } == ["fr", "hires", "fr"])
       #expect(places[0] == places[2] && places[0] != places[1])

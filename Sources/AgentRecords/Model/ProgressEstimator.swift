@@ -36,6 +36,8 @@ package struct ProgressEstimator: Hashable, Sendable {
   static let shortestSpan = 1.0
   /// When nothing has arrived for so long, what arrived before says nothing of what comes.
   static let longestSilence: Duration = .seconds(3)
+  /// A connection that went later than so long after it came was no trial, or was one that had shown its worth.
+  static let longestTrial: Duration = .seconds(10)
   /// The time for which people see the same numbers.
   static let shownFor: Duration = .seconds(1)
   /// Bytes that are received and not verified, at most: the pieces that all connections of a transfer fill.
@@ -45,6 +47,7 @@ package struct ProgressEstimator: Hashable, Sendable {
   private struct Narrower: Hashable {
     var connections: Int
     var speed: TransferSpeed
+    var since: MonotonicInstant
   }
 
   private var speed = TransferSpeed()
@@ -65,7 +68,7 @@ package struct ProgressEstimator: Hashable, Sendable {
   package mutating func record(
     received: ByteCount, verified: ByteCount, connections: Int = 1, at now: MonotonicInstant
   ) {
-    if connections != self.connections { change(connections) }
+    if connections != self.connections { change(connections, at: now) }
     guard let before = last else {
       last = Sample(at: now, received: received, verified: verified)
       lastArrival = now
@@ -91,12 +94,12 @@ package struct ProgressEstimator: Hashable, Sendable {
     lastArrival = now
   }
 
-  private mutating func change(_ count: Int) {
-    if let narrower, narrower.connections == count {
+  private mutating func change(_ count: Int, at now: MonotonicInstant) {
+    if let narrower, narrower.connections == count, now - narrower.since <= Self.longestTrial {
       speed = narrower.speed
       self.narrower = nil
     } else {
-      narrower = count > connections ? Narrower(connections: connections, speed: speed) : nil
+      narrower = count > connections ? Narrower(connections: connections, speed: speed, since: now) : nil
       speed.resume()
     }
     connections = count

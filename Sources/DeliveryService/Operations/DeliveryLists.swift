@@ -16,6 +16,8 @@ struct DeliveryLists: Sendable {
   static let maximumLooked = 2000
   /// Grants of one look at the table.
   private static let batch = 500
+  /// A caller's clock may be ahead by so much.
+  private static let clockTolerance: Duration = .seconds(60)
 
   let database: Database
   /// Knows the bytes that were sent and are not written down yet.
@@ -88,21 +90,23 @@ struct DeliveryLists: Sendable {
   }
 
   /// How much was granted and sent from the hour of `since` on and before `until`: of the last 24 hours and up to now, unless asked otherwise.
-  /// Throws `request-malformed` for a time before 1970, one that is to come, and one that ends before it begins.
+  /// A time that is to come within a minute is now, by another clock. Throws `request-malformed` for a time before 1970, a later one, and
+  /// one that ends before it begins.
   func sums(_ request: HTTPRequest) async throws -> DeliverySums {
     let times = try TimeRange(request)
     let now = clock.now()
     for (name, moment) in [("since", times.since), ("until", times.until)] {
       guard let moment else { continue }
-      guard moment.millisecondsSinceEpoch >= 0, moment <= now else {
+      guard moment.millisecondsSinceEpoch >= 0, moment <= now + Self.clockTolerance else {
         throw Problem(.requestMalformed, "\(name) is a time from 1970 to now")
       }
     }
-    let until = times.until ?? now
-    guard times.since.map({ $0 <= until }) ?? true else {
+    let until = min(times.until ?? now, now)
+    let begin = times.since.map { min($0, now) }
+    guard begin.map({ $0 <= until }) ?? true else {
       throw Problem(.requestMalformed, "since is not after until")
     }
-    let since = DeliveredHoursTable.hour(of: times.since ?? until - .seconds(86_400))
+    let since = DeliveredHoursTable.hour(of: begin ?? until - .seconds(86_400))
     return try await database.read { connection in
       DeliverySums(
         since: since, until: until,

@@ -81,14 +81,18 @@ actor PortalNotifications: NoticeServer {
     let identifier = Self.identifier(of: notice.subject)
     // An answer may come before the portal's own.
     let former = shown.updateValue(notice, forKey: identifier)
-    answered[identifier] = nil
+    let formerAnswer = answered.removeValue(forKey: identifier)
     do throws(BusError) {
       _ = try await bus.call(
         BusMethodCall(
           "AddNotification", of: Self.interface, at: Self.path, destination: Self.name,
           arguments: [.string(identifier), .properties(members)]))
     } catch {
-      shown[identifier] = former
+      // Unless it has gone with the portal, or was answered meanwhile.
+      if shown[identifier] == notice {
+        shown[identifier] = former
+        answered[identifier] = formerAnswer
+      }
       throw error
     }
   }

@@ -67,8 +67,9 @@ struct SandboxedReaders: SandboxWitness {
     do throws(BusError) {
       answer = try await bus.call(call, timeout: promptness)
     } catch {
-      let isAbsent = error.code == .notConnected
-      if isAbsent { absence.isKnown.store(true, ordering: .relaxed) }
+      if error.code == .notConnected { absence.isKnown.store(true, ordering: .relaxed) }
+      // An agent that stops leaves the bus first.
+      let isAbsent = error.code == .notConnected || error.code == .closed
       return isAbsent || error.isServiceMissing || error.name == Self.denied ? .untold : .unknown
     }
     guard answer.count == 2, case .string(let application) = answer[0], case .uint64(let began) = answer[1],

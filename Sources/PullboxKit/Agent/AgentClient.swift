@@ -46,7 +46,7 @@ public struct AgentClient: Sendable {
   /// The first of these sockets at which a process listens; where none does, the first that is there, so that the error of a call names it,
   /// and else the first. Nil for none.
   static func socketPath(among candidates: [String]) -> String? {
-    let found = candidates.filter { ((try? FileSystem.status(of: $0)) ?? nil)?.kind == .other }
+    let found = candidates.filter(UnixSocket.isSocket)
     // Without a choice no connection is tried, which would start an agent that systemd listens for.
     guard found.count > 1 else { return found.first ?? candidates.first }
     return found.first { !UnixSocket.isAbandoned($0) } ?? found.first
@@ -169,7 +169,7 @@ public struct AgentClient: Sendable {
           losses < 10, !Task.isCancelled
         else { throw error }
         losses += 1
-        try? await Task.sleep(for: backoff.delay(afterFailures: losses, using: &generator))
+        try? await SystemMonotonicClock().sleep(for: backoff.delay(afterFailures: losses, using: &generator))
       }
     }
   }

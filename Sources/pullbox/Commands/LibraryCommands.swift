@@ -262,7 +262,7 @@ extension OpenCommand {
       }
       group.addTask {
         // A page that is here is open by then, and nothing is waited for.
-        try await Task.sleep(for: .milliseconds(500))
+        try await SystemMonotonicClock().sleep(for: .milliseconds(500))
         try await Self.tellWaits(of: product, from: agent) { console.note($0) }
         return nil
       }

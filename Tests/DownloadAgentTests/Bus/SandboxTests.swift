@@ -341,6 +341,11 @@ struct SandboxTests {
       for _ in 0..<2 {
         #expect(await readers.look(at: getpid(), since: 77, isOnUserBus: false) == .untold)
       }
+      // An agent that stops leaves the bus before it ends its last questions.
+      let closed = try BusConnection.open(.address("unix:path=\(directory.path("none"))"))
+      closed.close()
+      let last = SandboxedReaders(bus: closed, processes: processes, ownApplication: nil)
+      #expect(await last.look(at: getpid(), since: 77, isOnUserBus: false) == .untold)
       for bus in [bus, absent, desktop.bus] { bus.close() }
     }
     await daemon.stop()
