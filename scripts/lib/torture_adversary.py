@@ -30,6 +30,8 @@ class Adversary:
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
         self.spoiled, self.broken, self.unplugged, self.restores = set(), [], [], 0
+        # Begin and end of each time of which a server that was put back knows nothing.
+        self.lost = []
         self.backup, self.rots = None, Rots(system, people, transcript)
         # By program, the version of its records' tables before it was upgraded.
         self.schemas = {}
@@ -250,6 +252,7 @@ class Adversary:
         self.people.desk.free.clear()
         self.restores += 1
         self.backup = pathlib.Path(self.system.options.work) / f"backup{self.restores}"
+        self.lost.append([time.time(), None])
         self.system.maintain("backup", self.backup)
         return True
 
@@ -266,7 +269,12 @@ class Adversary:
         shutil.rmtree(self.backup)
         self.backup = None
         node.start()
+        self.lost[-1][1] = time.time()
         self.people.desk.free.set()
+
+    def was_lost(self, moment):
+        """Whether the server that a backup was put back to knows nothing of this time: its grants, and so no end of their tickets but their own."""
+        return any(begin - 1 <= moment <= (end or moment) for begin, end in self.lost)
 
     @staticmethod
     def heal(one):
