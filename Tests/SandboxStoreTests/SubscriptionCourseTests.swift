@@ -294,6 +294,15 @@ struct SubscriptionCourseTests {
       try await store.refusal(.post, "/sandbox/v1/subscriptions/17/expire") == .subscriptionUnknown)
   }
 
+  @Test("a subscription that is ended in the second of its beginning has had that second")
+  func expireAtOnce() async throws {
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    let over = try await store.control("expire", first)
+    #expect(over.state == .expired && over.expiresDate == first.purchaseDate + .seconds(1))
+    #expect(try await store.all(token).first?.expiresDate == over.expiresDate)
+  }
+
   @Test("a month that changes does not change the period that runs")
   func timeChange() async throws {
     let token = try await store.openAccount()

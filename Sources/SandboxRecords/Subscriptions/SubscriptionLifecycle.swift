@@ -232,10 +232,11 @@ package struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   /// Nothing happens without an increase.
   package mutating func acceptPriceIncrease() { increase?.isAccepted = true }
 
-  /// The customer's will, and at once. The period ends at `now`, if it had not ended before.
+  /// The customer's will, and at once. The period ends at `now`, if it had not ended before. It has a second at least, as at every store: one
+  /// without any time would have opened what nothing was paid for.
   package mutating func expire(at now: Timestamp) {
     guard phase != .expired else { return }
-    expires = max(start, min(expires, now))
+    expires = min(expires, max(start + .seconds(1), now))
     end(.cancelled)
   }
 
