@@ -27,12 +27,20 @@ class Gina:
             raise Again(f"{method} {path}: {answer.status}")
         return answer
 
+    def at_store(self, method, path, body=None, token=None):
+        answer = ask(self.store.port, method, path, body, token)
+        if answer.status in RETRIED:
+            raise Again(f"{method} {path} at the store: {answer.status}")
+        if answer.status not in (200, 201):
+            raise Failure(f"{method} {path} at the store: {answer.status} {answer.body[:300]}")
+        return json.loads(answer.body)
+
     def purchase(self, event):
         chosen = {}
 
         def act():
             if self.account is None:
-                self.account = self.store.call("POST", "/sandbox/v1/accounts", {"territory": "USA", "name": "gina"})
+                self.account = self.at_store("POST", "/sandbox/v1/accounts", {"territory": "USA", "name": "gina"})
             if "product" not in chosen:
                 products = [one for one in self.people.history.released() if not self.people.history.products[one]["publication"]]
                 if not products:
@@ -68,7 +76,7 @@ class Gina:
                 raise Failure(f"{chosen['product']}: {answer.status} {text[:300]}")
             chosen["transaction"] = json.loads(answer.body)["transaction"]["id"]
         if "token" not in chosen:
-            chosen["token"] = self.store.call("POST", f"/store/v1/transactions/{chosen['transaction']}/purchase-token",
+            chosen["token"] = self.at_store("POST", f"/store/v1/transactions/{chosen['transaction']}/purchase-token",
                                               token=self.account["token"])["purchaseToken"]
         answer = self.server("POST", "/v1/grants", {
             "store": "google", "purchaseToken": chosen["token"], "product": chosen["product"], "device": {"id": self.device}})
