@@ -114,14 +114,34 @@ private struct Replay {
     var received = 0
     for quarter in 0...120 {
       let isWide = quarter > 80
-      received += isWide ? 4000 : 1000
+      // Uneven, as connections that begin are: 3,600 and 4,400 in turns.
+      received += isWide ? quarter % 8 < 4 ? 3600 : 4400 : 1000
       estimator.record(
         received: ByteCount(received), verified: ByteCount(received), connections: isWide ? 2 : 1,
         at: instant(Double(quarter) / 4))
       guard quarter >= 92 else { continue }
       let estimate = estimator.estimate(
         remaining: ByteCount(160_000), tail: 0, at: instant(Double(quarter) / 4))
-      #expect(abs((estimate.timeRemaining ?? 0) - 10) < 1)
+      #expect(abs((estimate.timeRemaining ?? 0) - 10) < 1.5)
+    }
+  }
+
+  @Test("a speed that rises steadily is followed over another number of connections")
+  func connectionsOfARamp() {
+    var estimator = ProgressEstimator()
+    var received = 0
+    for quarter in 0...200 {
+      // A hundred bytes a second more with each second.
+      let speed = 500 + 25 * quarter
+      received += speed / 4
+      estimator.record(
+        received: ByteCount(received), verified: ByteCount(received), connections: quarter > 100 ? 2 : 1,
+        at: instant(Double(quarter) / 4))
+      guard quarter >= 100, quarter.isMultiple(of: 4) else { continue }
+      // So much comes within the next 10 s.
+      let remaining = ByteCount(10 * speed + 5000)
+      let estimate = estimator.estimate(remaining: remaining, tail: 0, at: instant(Double(quarter) / 4))
+      #expect(abs((estimate.timeRemaining ?? 0) - 10) < 1, "\(quarter)")
     }
   }
 

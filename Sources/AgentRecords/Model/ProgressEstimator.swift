@@ -98,9 +98,12 @@ package struct ProgressEstimator: Hashable, Sendable {
     if let narrower, narrower.connections == count, now - narrower.since <= Self.longestTrial {
       speed = narrower.speed
       self.narrower = nil
+    } else if speed.isTrending {
+      // It is the way that changes: the next seconds show whether the connection does as well.
+      narrower = nil
     } else {
       narrower = count > connections ? Narrower(connections: connections, speed: speed, since: now) : nil
-      speed.resume()
+      speed.restart()
     }
     connections = count
   }

@@ -86,11 +86,14 @@ struct TransferSpeed: Hashable, Sendable {
   /// its time.
   var isFresh: Bool { buckets.count < Self.freshBuckets }
 
-  /// After a silence, and over another number of connections, the long average goes on with a fifth of its weight, and the short one is
-  /// made anew.
-  mutating func resume() {
-    long.bytes /= 5
-    long.seconds /= 5
+  /// After a silence the long average goes on with a fifth of its weight, and the short one is made anew.
+  mutating func resume() { resume(withSeconds: long.seconds / 5) }
+
+  /// Over another number of connections both are made anew; half a second of the long average stays, so that there is one.
+  mutating func restart() { resume(withSeconds: min(long.seconds, 0.5)) }
+
+  private mutating func resume(withSeconds seconds: Double) {
+    long = Average(bytes: long.speed * seconds, seconds: seconds)
     buckets.removeAll(keepingCapacity: true)
     open = Open()
   }
@@ -126,6 +129,9 @@ struct TransferSpeed: Hashable, Sendable {
     let root = (trend.speed * trend.speed + 2 * trend.growth * bytes).squareRoot()
     return (root - trend.speed) / trend.growth
   }
+
+  /// Whether the speed rises or falls steadily.
+  var isTrending: Bool { trend != nil }
 
   /// Nil where the speed does not rise or fall steadily.
   private var trend: Trend? {
