@@ -30,6 +30,8 @@ class Adversary:
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
         self.spoiled, self.broken, self.unplugged, self.restores = set(), [], [], 0
+        # When the clock of the store whose receipts are shown was turned, by how many seconds and millionths; and when its last statement is over.
+        self.turned, self.statements_until = (time.time(), 0, 0), 0
         # Begin and end of each time of which a server that was put back knows nothing.
         self.lost = []
         self.backup, self.rots = None, Rots(system, people, transcript)
@@ -113,10 +115,19 @@ class Adversary:
         if not one.preload:
             return False
         one.preload.clock.set(seconds, drift)
+        if one is self.system.stores["apple"]:
+            self.note_statements()
+            self.turned = (time.time(), seconds, drift)
         if one in self.system.nodes:
             # No round lasts longer than this.
             self.people.history.doubt(seconds + min(0, drift * ROUND_SECONDS // 10**6), seconds + max(0, drift * ROUND_SECONDS // 10**6))
         return True
+
+    def note_statements(self):
+        """The store may have dated a statement by how far its clock is ahead now. It hides others of right dates for so long."""
+        begin, seconds, drift = self.turned
+        now = time.time()
+        self.statements_until = max(self.statements_until, now + seconds + drift * (now - begin) / 10**6)
 
     def summer(self, event):
         """A program starts anew in a time zone whose clocks go forward within two seconds, which must change nothing."""
@@ -300,6 +311,8 @@ class Adversary:
             if is_calm or relay.fault not in ("alter", "double", "short"):
                 relay.lift()
                 self.spoiled.discard(name)
+        self.note_statements()
+        self.turned = (time.time(), 0, 0)
         for one in self.system.programs:
             self.heal(one)
             if is_calm and one.preload:

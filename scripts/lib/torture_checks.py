@@ -226,6 +226,12 @@ class Checks:
 
     def see_entitlements(self):
         """5: what the server says that each customer owns, and what the model says of the same history."""
+        if time.time() < self.adversary.statements_until + EDGE / 1000:
+            # A statement of a store whose clock was ahead counts as the latest until then.
+            self.look("calm ends within a store's time ahead")
+            # What was not owned at the look before may be by now.
+            self.denied.clear()
+            return
         for agent in self.system.agents.values():
             for attempt in range(3):
                 sales = sales_of(self.system.stores["apple"], agent.owner)
