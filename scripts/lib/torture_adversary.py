@@ -30,6 +30,8 @@ class Adversary:
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
         self.spoiled, self.broken, self.unplugged, self.restores = set(), [], [], 0
+        # Devices whose clock was off by more than the time for which they keep the version before.
+        self.confused = set()
         # When the clock of the store whose receipts are shown was turned, by how many seconds and millionths; and when its last statement is over.
         self.turned, self.statements_until = (time.time(), 0, 0), 0
         # Begin and end of each time of which a server that was put back knows nothing.
@@ -115,6 +117,8 @@ class Adversary:
         if not one.preload:
             return False
         one.preload.clock.set(seconds, drift)
+        if abs(seconds) >= 7 * 86_400:
+            self.confused.add(event.target)
         if one is self.system.stores["apple"]:
             self.note_statements()
             self.turned = (time.time(), seconds, drift)

@@ -196,6 +196,9 @@ class Checks:
                                     "WHERE state = 'finished' OR state = 'completed' OR placed IS NOT NULL"):
             agent = by_device.get(row["device"])
             if agent and (fault := self.fault_of(agent, row["product"], row["version"])):
+                if agent.name in self.adversary.confused and self.has_later(agent, row["product"], row["version"]):
+                    # Dated weeks ago, the version before is kept no longer.
+                    continue
                 self.violate(f"1: {agent.name} reported {row['product']} {row['version']}: {fault}")
             self.look("reports")
         for row in self.system.stores["apple"].rows(
@@ -214,6 +217,11 @@ class Checks:
             if str(row["id"]) not in self.people.gina.placed:
                 self.violate(f"1: google was told of the end of {row['id']}, and gina has not placed {row['product']}")
             self.look("finished transactions")
+
+    def has_later(self, agent, product, version):
+        """Whether a version that was published behind that one is at its place."""
+        versions = [one for one, _ in self.history.of(product)]
+        return any((agent.library / product / one).is_dir() for one in versions[versions.index(version) + 1:])
 
     def fault_of(self, agent, product, version):
         known = self.history.versions.get((product, version))
