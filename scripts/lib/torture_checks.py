@@ -196,8 +196,9 @@ class Checks:
                                     "WHERE state = 'finished' OR state = 'completed' OR placed IS NOT NULL"):
             agent = by_device.get(row["device"])
             if agent and (fault := self.fault_of(agent, row["product"], row["version"])):
-                if agent.name in self.adversary.confused and self.has_later(agent, row["product"], row["version"]):
-                    # Dated weeks ago, the version before is kept no longer.
+                goes = agent.name in self.adversary.confused or (agent.name, row["product"]) in self.adversary.rots.ever
+                if goes and self.has_later(agent, row["product"], row["version"]):
+                    # Dated weeks ago, or damaged, the version before is kept no longer.
                     continue
                 self.violate(f"1: {agent.name} reported {row['product']} {row['version']}: {fault}")
             self.look("reports")

@@ -52,6 +52,8 @@ class Rots:
     def __init__(self, system, people, transcript):
         self.system, self.people, self.transcript = system, people, transcript
         self.of_shelf, self.of_libraries = [], []
+        # Where a placed file has ever rotted: device and product.
+        self.ever = set()
 
     # On the shelf.
 
@@ -145,6 +147,7 @@ class Rots:
         except OSError:
             return False
         self.of_libraries.append((agent, rot))
+        self.ever.add((agent.name, product))
         return True
 
     def is_excused(self, agent, product):

@@ -199,6 +199,16 @@ extension DownloadManager {
     return products.filter { !known.contains($0) }
   }
 
+  /// Delivers products once more whose content the transaction has brought already, and of whose report the server knows nothing; nil for all
+  /// of the transaction. What is here is not fetched. Throws what the database throws.
+  func deliverAgain(_ products: [ProductIdentifier]?, of transaction: TransactionIdentifier) throws {
+    let own = try records(of: transaction).filter { $0.section == nil && $0.machine.state == .finished }
+    for product in Set(own.map(\.product))
+    where products?.contains(product) ?? true && repeated.take(product, at: clock.now()) {
+      _ = try addMissing(product, for: transaction)
+    }
+  }
+
   /// Tells the observers how a download stands. Nothing is told of one that is over and forgotten.
   func publish(_ identifier: DownloadIdentifier) {
     guard let record = runner[identifier]?.record else { return }

@@ -112,6 +112,8 @@ actor DownloadManager {
   nonisolated let readingChanges = ChangeSignal()
   /// Ends since the history was pruned last.
   var endsSincePruning = 0
+  /// Those that were delivered once more, since the server had lost their reports.
+  var repeated = RepeatedDeliveries()
   /// Nothing is held before the first look at the library.
   var environment = Scheduler.Environment()
   /// The number of the word about the machine that counts.

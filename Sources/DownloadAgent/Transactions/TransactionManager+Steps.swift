@@ -175,10 +175,22 @@ extension TransactionManager {
         throw StepFailure.retry(.storageFailure, cause: "no download of it is known to have finished")
       }
       let status = try await server.status(of: grant)
-      let owed = try await downloads.withoutDownload(status.remaining ?? [], of: identifier)
+      // That of the grant itself, which was taken once, may be lost as well.
+      let remaining = (status.remaining ?? []) + (status.state == .granted ? [status.product] : [])
+      let owed = try await downloads.withoutDownload(remaining, of: identifier)
+      // A report that is on its way is there by the next question.
+      if owed.isEmpty, runner[identifier]?.record.machine.tries ?? 0 > 0 {
+        try await downloads.deliverAgain(remaining, of: identifier)
+      }
       await process(owed.isEmpty ? .serverAnswered(status.state) : .owed(owed), of: identifier)
     } catch {
-      let failure = StepFailure(error, from: .server)
+      var failure = StepFailure(error, from: .server)
+      // An earlier state of the server was put back: it does not know the grant.
+      if failure.recovery == .requestGrant {
+        do { try await downloads.deliverAgain(nil, of: identifier) } catch {
+          failure = StepFailure(error, from: .server)
+        }
+      }
       logFailure(failure, of: [identifier])
       await process(.stepFailed(failure), of: identifier)
     }

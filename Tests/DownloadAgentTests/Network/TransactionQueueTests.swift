@@ -481,14 +481,13 @@ import Testing
   }
 
   @Test(
-    "a product that is still owed and was delivered here is waited for, with pauses between questions"
-  )
-  func owedAndHere() async throws {
+    "a product that was delivered here and is owed by a server that lost its report, or all grants, is reported once more, not fetched, and the transaction ends",
+    arguments: [false, true])
+  func lostReport(losesGrants: Bool) async throws {
     let packages = try [1, 2].map {
       try FixturePackage.file(length: 50_000, product: "com.example.heroes.\($0)", seed: UInt64($0))
     }
     let server = FakeServer(packages)
-    let identifier = try #require(TransactionIdentifier("2000000000000001"))
     let harness = try AgentHarness()
     try await server.open { url in
       try server.queuePurchase("com.example.heroes")
@@ -496,20 +495,19 @@ import Testing
       try await harness.run(server: url) { agent in
         _ = try await agent.transaction("waiting-for-server", "store-not-answered")
       }
-      // The server has forgotten the report of the second one.
+      func fetches() -> Int { server.state.current.asked.count { $0.contains("/v1/content/") } }
+      let fetched = fetches()
+      // An earlier state of the server was put back: that of the second one was not there yet.
       server.change { state in
+        if losesGrants { state.grants = [:] }
         for name in state.grants.keys where state.grants[name]?.product == packages[1].manifest.product {
           state.grants[name]?.name = .granted
         }
+        state.isStoreUp = true
       }
-      try await harness.run(server: url, runs: false) { agent in
-        let transactions = agent.transactions
-        await transactions.process(.retryDue, of: identifier)
-        await transactions.askServer()
-        let record = await transactions.runner[identifier]?.record
-        #expect(record?.machine.step == .waitingForServer && record?.machine.reason == .storeNotAnswered)
-        #expect(await transactions.runner.timeToNextRetry != nil)
-      }
+      try await harness.run(server: url) { agent in try await agent.finished(["2000000000000001"]) }
+      #expect(fetches() == fetched && fetched > 0)
+      #expect(server.state.current.grants.values.allSatisfy { $0.name != .granted })
     }
   }
 }

@@ -1,7 +1,7 @@
 import CoreTypes
 import Testing
 
-@testable import DownloadAgent
+@testable import AgentRecords
 
 @Suite struct WayChangesTests {
   private func instant(_ seconds: Int) -> MonotonicInstant {
