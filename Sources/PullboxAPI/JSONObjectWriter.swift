@@ -6,6 +6,13 @@ import Crypto
 protocol SelfWritten: Encodable {
   /// Writes all members, in the order of their names.
   func write(to object: inout JSONObjectWriter) throws
+
+  /// Bytes that the document will have, about.
+  var expectedLength: Int { get }
+}
+
+extension SelfWritten {
+  var expectedLength: Int { 2048 }
 }
 
 /// Writes the members of one JSON object, each behind the one before.
@@ -16,7 +23,7 @@ struct JSONObjectWriter {
   /// The value's document. Throws what it holds throws when it is encoded.
   static func bytes(of value: some SelfWritten) throws -> [UInt8] {
     var object = JSONObjectWriter()
-    object.bytes.reserveCapacity(2048)
+    object.bytes.reserveCapacity(value.expectedLength)
     try object.writeObject(value)
     return object.bytes
   }
@@ -83,7 +90,10 @@ struct JSONObjectWriter {
       bytes.append(UInt8(ascii: ","))
     }
     lastName = name
-    JSONString.append(name, to: &bytes)
+    // A member's name is written in the sources: it has nothing to escape.
+    bytes.append(UInt8(ascii: "\""))
+    bytes.append(contentsOf: name.utf8)
+    bytes.append(UInt8(ascii: "\""))
     bytes.append(UInt8(ascii: ":"))
   }
 }

@@ -73,6 +73,9 @@ public struct ContentFile: Codable, Hashable, Sendable {
 }
 
 extension ContentFiles: SelfWritten {
+  /// A file has some 200 bytes.
+  var expectedLength: Int { 2048 + 200 * files.count }
+
   func write(to object: inout JSONObjectWriter) throws {
     try object.set("files", to: files)
     object.set("length", to: length.rawValue)
