@@ -92,7 +92,8 @@ def follower_wake_ups(arguments, agent):
         # It tells the paused download first.
         if not follower.stdout.readline():
             raise RuntimeError("the follower has ended")
-        time.sleep(5)
+        # libcurl looks once, ten seconds behind the beginning, whether there is a connection.
+        time.sleep(12)
         woken = round(wake_ups(follower.pid, QUIET_SECONDS) * QUIET_SECONDS)
         if follower.poll() is not None:
             raise RuntimeError("the follower has ended")
