@@ -5,26 +5,43 @@ import Testing
 @testable import AgentRecords
 
 @Suite struct RepeatedDeliveriesTests {
+  private let transactions: [TransactionIdentifier]
+
+  init() throws {
+    transactions = try ["1", "2"].map { try #require(TransactionIdentifier($0)) }
+  }
+
+  private func product(_ number: Int) throws -> ProductIdentifier {
+    try #require(ProductIdentifier("com.example.issue\(number)"))
+  }
+
   private func instant(_ seconds: Int) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: 1_000_000_000) + .seconds(seconds)
   }
 
-  @Test("each product is delivered once more within an hour") func hour() throws {
+  @Test(
+    "each product of each transaction is delivered once more within an hour, which begins with its delivery")
+  func hour() throws {
     var repeated = RepeatedDeliveries()
-    let products = try [1, 2].map { try #require(ProductIdentifier("com.example.issue\($0)")) }
-    let first = products.map { repeated.take($0, at: instant(0)) }
-    let early = repeated.take(products[0], at: instant(3599))
-    let late = repeated.take(products[0], at: instant(3600))
-    #expect(first == [true, true] && !early && late)
+    let product = try product(1)
+    let first = (0..<2).map { _ in repeated.isDue(product, of: transactions[0], at: instant(0)) }
+    repeated.note(product, of: transactions[0], at: instant(0))
+    let early = repeated.isDue(product, of: transactions[0], at: instant(3599))
+    let other = repeated.isDue(product, of: transactions[1], at: instant(3599))
+    let late = repeated.isDue(product, of: transactions[0], at: instant(3600))
+    #expect(first == [true, true] && !early && other && late)
   }
 
   @Test("no more than so many are remembered, and the others wait") func bound() throws {
     var repeated = RepeatedDeliveries()
-    let taken = try (0...RepeatedDeliveries.bound).map {
-      repeated.take(try #require(ProductIdentifier("com.example.issue\($0)")), at: instant(0))
+    for number in 0..<RepeatedDeliveries.bound {
+      repeated.note(try product(number), of: transactions[0], at: instant(0))
     }
-    #expect(taken.count { $0 } == RepeatedDeliveries.bound && taken.last == false)
-    let next = repeated.take(try #require(ProductIdentifier("com.example.next")), at: instant(3600))
-    #expect(next)
+    let next = try product(RepeatedDeliveries.bound)
+    let (now, later) = (
+      repeated.isDue(next, of: transactions[0], at: instant(0)),
+      repeated.isDue(next, of: transactions[0], at: instant(3600))
+    )
+    #expect(!now && later)
   }
 }

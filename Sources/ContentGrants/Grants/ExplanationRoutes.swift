@@ -110,7 +110,7 @@ extension GrantService {
         let transactions = try customers.flatMap { try LedgerTable.transactions(of: $0, in: connection) }
           .compactMap { Self.standing($0, at: past) }
         let record = try EntitlementRecordTable.record(
-          of: catalog.recorded(transactions), until: moment, in: connection)
+          of: catalog.recorded(transactions), until: past, in: connection)
         let explained = rules.explain(
           product, by: transactions, catalog: catalog.related(to: transactions.map(\.product) + [product]),
           policies: catalog.policies, record: record, now: moment)

@@ -29,7 +29,7 @@ extension GrantService {
         return try groups.map { group in
           (
             group,
-            try EntitlementRecordTable.record(of: catalog.recorded(group), until: moment, in: connection)
+            try EntitlementRecordTable.record(of: catalog.recorded(group), until: past, in: connection)
           )
         }
       }

@@ -184,10 +184,10 @@ extension DownloadManager {
     }
   }
 
-  /// A grant of the transaction that was reported, to ask the server about; nil where no download of it has finished. Throws what the
-  /// database throws.
-  func grant(of transaction: TransactionIdentifier) throws -> GrantIdentifier? {
-    try records(of: transaction).last { $0.machine.state == .finished }?.grant
+  /// The latest download of the transaction that was reported, to ask the server about its grant; nil where none has finished. Throws what
+  /// the database throws.
+  func lastReported(of transaction: TransactionIdentifier) throws -> DownloadRecord? {
+    try records(of: transaction).last { $0.machine.state == .finished && $0.grant != nil }
   }
 
   /// Those of the products of which the transaction has no download. Throws what the database throws.
@@ -199,13 +199,22 @@ extension DownloadManager {
     return products.filter { !known.contains($0) }
   }
 
-  /// Delivers products once more whose content the transaction has brought already, and of whose report the server knows nothing; nil for all
-  /// of the transaction. What is here is not fetched. Throws what the database throws.
-  func deliverAgain(_ products: [ProductIdentifier]?, of transaction: TransactionIdentifier) throws {
+  /// Delivers products once more whose content the transaction has brought already, and of whose report the server knows nothing. What the
+  /// library does not hold any more, or a reader has cancelled, is not: it waits for a restore. Throws what the database throws.
+  func deliverAgain(
+    _ products: [ProductIdentifier], of transaction: TransactionIdentifier, session: SessionName?,
+    ignored: [IgnoredCondition]
+  ) throws {
+    let held = Set(try database.libraryRecords().map(\.product))
     let own = try records(of: transaction).filter { $0.section == nil && $0.machine.state == .finished }
-    for product in Set(own.map(\.product))
-    where products?.contains(product) ?? true && repeated.take(product, at: clock.now()) {
-      _ = try addMissing(product, for: transaction)
+    for product in products
+    where held.contains(product) && own.contains(where: { $0.product == product })
+      && repeated.isDue(product, of: transaction, at: clock.now())
+    {
+      guard try !isDeclined(product, nil, of: transaction) else { continue }
+      if try addMissing(product, for: transaction, session: session, ignored: ignored) != nil {
+        repeated.note(product, of: transaction, at: clock.now())
+      }
     }
   }
 

@@ -167,33 +167,44 @@ extension TransactionManager {
   private func askForEnd(of identifier: TransactionIdentifier) async {
     // One question of many: the turn is as long as all of them.
     serverLoop.turnBegan()
+    var asked: ProductIdentifier?
     do {
-      guard let grant = try await downloads.grant(of: identifier) else {
+      let reported = try await downloads.lastReported(of: identifier)
+      guard let reported, let grant = reported.grant else {
         // What was delivered is not known any more: it is planned again.
         await processDownloads(of: identifier)
         guard runner[identifier]?.record.machine.step == .waitingForServer else { return }
         throw StepFailure.retry(.storageFailure, cause: "no download of it is known to have finished")
       }
+      asked = reported.product
       let status = try await server.status(of: grant)
       // That of the grant itself, which was taken once, may be lost as well.
       let remaining = (status.remaining ?? []) + (status.state == .granted ? [status.product] : [])
       let owed = try await downloads.withoutDownload(remaining, of: identifier)
       // A report that is on its way is there by the next question.
       if owed.isEmpty, runner[identifier]?.record.machine.tries ?? 0 > 0 {
-        try await downloads.deliverAgain(remaining, of: identifier)
+        try await deliverAgain(remaining, of: identifier)
       }
       await process(owed.isEmpty ? .serverAnswered(status.state) : .owed(owed), of: identifier)
     } catch {
       var failure = StepFailure(error, from: .server)
-      // An earlier state of the server was put back: it does not know the grant.
-      if failure.recovery == .requestGrant {
-        do { try await downloads.deliverAgain(nil, of: identifier) } catch {
+      // A server whose earlier state was put back does not know the grant, or the device's key for it.
+      if failure.recovery == .requestGrant, let asked {
+        do { try await deliverAgain([asked], of: identifier) } catch {
           failure = StepFailure(error, from: .server)
         }
       }
       logFailure(failure, of: [identifier])
       await process(.stepFailed(failure), of: identifier)
     }
+  }
+
+  private func deliverAgain(_ products: [ProductIdentifier], of identifier: TransactionIdentifier)
+    async throws
+  {
+    let record = runner[identifier]?.record
+    try await downloads.deliverAgain(
+      products, of: identifier, session: record?.session, ignored: record?.ignored ?? [])
   }
 
   /// One question about all that is owned. A product that several transactions pay for goes to the one that

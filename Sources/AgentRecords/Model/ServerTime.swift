@@ -1,9 +1,9 @@
-import CoreTypes
+package import CoreTypes
 import Synchronization
 
 /// The delivery server's clock as this device knows it: its own, and what it is off by. A device's clock may be wrong by a
 /// day or by years; what it signs is for the server's time.
-final class ServerTime: Sendable {
+package final class ServerTime: Sendable {
   /// This device's own clock.
   private let clock: any WallClock
   /// The server's time less this device's, as far as it is known.
@@ -12,7 +12,7 @@ final class ServerTime: Sendable {
   private let save: @Sendable (Duration) async -> Void
 
   /// `offset` is what an earlier process learned; `save` keeps what this one learns for the next.
-  init(
+  package init(
     clock: any WallClock, offset: Duration = .zero,
     save: @escaping @Sendable (Duration) async -> Void = { _ in }
   ) {
@@ -22,14 +22,14 @@ final class ServerTime: Sendable {
   }
 
   /// The time of this device's clock.
-  var own: Timestamp { clock.now() }
+  package var own: Timestamp { clock.now() }
 
   /// The server's time, as far as it is known.
-  var now: Timestamp { clock.now() + offset.withLock { $0 } }
+  package var now: Timestamp { clock.now() + offset.withLock { $0 } }
 
   /// The server says that it is `time` there now. It counts before it is saved. The time that the answer took
   /// is the error.
-  func correct(to time: Timestamp) async {
+  package func correct(to time: Timestamp) async {
     let difference = time - clock.now()
     offset.withLock { $0 = difference }
     await save(difference)
