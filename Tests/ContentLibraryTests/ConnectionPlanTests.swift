@@ -13,6 +13,8 @@ import Testing
     var received = ByteCount.zero
     var left: ByteCount = .gibibytes(2)
     var counts: [Int] = [1]
+    /// The requests that are under way; nil for as many as there should be.
+    var running: Int?
 
     /// Goes on for so long, at so many bytes a second with as many connections.
     mutating func run(_ duration: Duration, heldBack: Double = 0, speed: (Int) -> Double) {
@@ -23,7 +25,8 @@ import Testing
         received = received + bytes
         left = left - bytes
         plan.noteHeldBack(for: .milliseconds(Int64(heldBack * 100)))
-        if plan.note(received, left: left, at: now) { counts.append(plan.count) }
+        let isChanged = plan.note(received, left: left, running: running ?? plan.count, at: now)
+        if isChanged { counts.append(plan.count) }
       }
     }
   }
@@ -100,6 +103,26 @@ import Testing
     var way = Way()
     way.run(.seconds(60), heldBack: 0.05) { Double($0) * Self.mebibyte }
     #expect(way.plan.count == 4)
+  }
+
+  @Test("a trial is measured from the opening of its connection on, however late that comes")
+  func lateOpening() {
+    var way = Way()
+    while way.plan.count == 1 { way.run(.milliseconds(100)) { Double($0) * Self.mebibyte } }
+    way.running = 1
+    way.run(.seconds(20)) { _ in Self.mebibyte }
+    #expect(way.plan.count == 2)
+    way.running = nil
+    way.run(.seconds(6)) { Double($0) * Self.mebibyte }
+    #expect(way.counts == [1, 2, 3])
+  }
+
+  @Test("one whose connection is not opened within half a minute ends") func unopened() {
+    var way = Way()
+    while way.plan.count == 1 { way.run(.milliseconds(100)) { Double($0) * Self.mebibyte } }
+    way.running = 1
+    way.run(.seconds(31)) { _ in Self.mebibyte }
+    #expect(way.counts == [1, 2, 1])
   }
 
   @Test("what is about to end is not measured any more") func end() {

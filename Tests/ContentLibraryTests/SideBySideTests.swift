@@ -40,7 +40,9 @@ import Testing
 
     func now() -> MonotonicInstant {
       let open = 1 + (allowance.withLock { $0?.used } ?? 0)
-      let (connections, received) = (isCapped ? Int64(open) : 1, progress.bytesReceived.rawValue)
+      // By those that there should be: however late one of them goes on behind its last request, the speed is that of all.
+      let connections = isCapped ? Int64(progress.connections) : 1
+      let received = progress.bytesReceived.rawValue
       return state.withLock { state in
         state.mostConnections = max(state.mostConnections, open)
         state.instant = state.instant + .nanoseconds((received - state.received) * 2500 / connections)

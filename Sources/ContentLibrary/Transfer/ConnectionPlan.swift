@@ -4,9 +4,9 @@ package import CoreTypes
 /// the bytes and the time.
 ///
 /// One more is tried once the speed is steady, nothing on this side holds the transfer back, and enough is left for the trial to be
-/// worth it. It stays where the next seconds bring ``gain`` times as much, and then another one is tried at once; otherwise the next trial
-/// comes later. A server that refuses a
-/// connection is not asked for another one by this transfer. While the machine has other work, half of them are used and none is tried.
+/// worth it. It stays where the seconds after it was opened bring ``gain`` times as much, and then another one is tried at once;
+/// otherwise the next trial comes later. A server that refuses a connection is not asked for another one by this transfer. While the
+/// machine has other work, half of them are used and none is tried.
 package struct ConnectionPlan: Hashable, Sendable {
   /// The most connections of one transfer.
   package static let limit = 4
@@ -14,6 +14,8 @@ package struct ConnectionPlan: Hashable, Sendable {
   static let measure: Duration = .seconds(4)
   /// The beginning of a connection, in which its speed says nothing yet.
   static let settling: Duration = .seconds(1)
+  /// A trial whose connection has not been opened by then brings nothing.
+  static let longestOpening: Duration = .seconds(30)
   /// The factor by which the speed with one connection more has to be greater.
   static let gain = 1.15
   /// Until the trial after one that brought too little; each further pause is twice as long, up to ``longestPause``.
@@ -43,6 +45,8 @@ package struct ConnectionPlan: Hashable, Sendable {
   private var latest: Double?
   /// Bytes a second with one connection less, while the last one is a trial.
   private var baseline: Double?
+  /// Since when a trial waits for its connection to be opened.
+  private var opening: MonotonicInstant?
   private var pause = firstPause
   private var isRefused = false
   private var isYielding = false
@@ -53,9 +57,17 @@ package struct ConnectionPlan: Hashable, Sendable {
     self.count = min(max(count, 1), self.maximum)
   }
 
-  /// Bytes have come, `received` of them in all; `left` are missing then. Whether ``count`` is another one now.
-  package mutating func note(_ received: ByteCount, left: ByteCount, at now: MonotonicInstant) -> Bool {
+  /// Bytes have come, `received` of them in all; `left` are missing then, and so many requests are under way. Whether ``count`` is another
+  /// one now.
+  package mutating func note(
+    _ received: ByteCount, left: ByteCount, running: Int, at now: MonotonicInstant
+  ) -> Bool {
     guard maximum > 1, !isRefused, !isYielding else { return false }
+    if let opening {
+      guard running >= count else { return now - opening < Self.longestOpening ? false : giveUp(at: now) }
+      self.opening = nil
+      opens = now + Self.settling
+    }
     guard opens.map({ $0 <= now }) ?? false else {
       if opens == nil { opens = now + Self.settling }
       return false
@@ -85,7 +97,7 @@ package struct ConnectionPlan: Hashable, Sendable {
       if baseline != nil { count -= 1 }
       count = max(count / 2, 1)
     }
-    (baseline, latest, window, opens) = (nil, nil, nil, nil)
+    (baseline, latest, window, opens, opening) = (nil, nil, nil, nil, nil)
     return count != before
   }
 
@@ -99,7 +111,7 @@ package struct ConnectionPlan: Hashable, Sendable {
   /// The server refused a connection, or one ended in an error while others went on: one is what it gives. Whether ``count`` is another
   /// one now.
   package mutating func refuse() -> Bool {
-    defer { (count, isRefused, baseline, window) = (1, true, nil, nil) }
+    defer { (count, isRefused, baseline, window, opening) = (1, true, nil, nil, nil) }
     return count > 1
   }
 
@@ -125,7 +137,7 @@ package struct ConnectionPlan: Hashable, Sendable {
     baseline = speed
     latest = nil
     count += 1
-    opens = now + Self.settling
+    opening = now
     return true
   }
 
@@ -135,6 +147,7 @@ package struct ConnectionPlan: Hashable, Sendable {
     baseline = nil
     latest = nil
     window = nil
+    opening = nil
     opens = now + pause
     pause = min(pause + pause, Self.longestPause)
     return true

@@ -39,6 +39,7 @@ extension PieceTransfer {
             break
           }
           running += 1
+          connections.setRunning(running)
           hasAsked = true
           buffers.grow(by: 2)
           group.addTask {
@@ -48,6 +49,7 @@ extension PieceTransfer {
         }
         guard let failure = await group.next() else { break }
         running -= 1
+        connections.setRunning(running)
         if running > 0 { path.allowance.giveBack() }
         guard let failure else { continue }
         failures.append(failure)

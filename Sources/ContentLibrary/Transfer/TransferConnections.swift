@@ -7,6 +7,8 @@ import Synchronization
 final class TransferConnections: Sendable {
   private struct State {
     var plan: ConnectionPlan
+    /// The requests that are under way.
+    var running = 1
     /// Ends the only request of the transfer, which is gone on with over several.
     var cut: (@Sendable () -> Void)?
   }
@@ -50,6 +52,9 @@ final class TransferConnections: Sendable {
   /// It is over.
   func endRequest() { state.withLock { $0.cut = nil } }
 
+  /// So many requests are under way.
+  func setRunning(_ count: Int) { state.withLock { $0.running = count } }
+
   /// Bytes have come.
   func noteBytes() {
     let received = progress.bytesReceived
@@ -60,7 +65,8 @@ final class TransferConnections: Sendable {
     let cut = state.withLock { state in
       // Where there are fewer now, requests that end are followed by none.
       let yields = state.plan.setYielding(isYielding)
-      let isChanged = state.plan.note(received, left: left, at: now)
+      let isChanged = state.plan.note(
+        received, left: left, running: state.running, at: now)
       if yields || isChanged { progress.setConnections(state.plan.count) }
       return isChanged && state.plan.count > 1 ? state.cut : nil
     }
