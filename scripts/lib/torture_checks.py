@@ -105,12 +105,16 @@ class Checks:
                     self.violate(f"6: {kind} finished {row['id']} at {before}, and again at {row['finished']}")
 
     def see_order(self, row):
-        """1: of a product with one version, which nothing has replaced since, the directory came to its place before the store's date."""
+        """1: of a product with one version, which nothing has replaced or repaired since, the directory came to its place before the
+        store's date."""
         owner = next((agent.owner for agent in self.system.agents.values() if agent.device == row["device"]), None)
         versions = list(self.history.of(row["product"]))
         if owner is None or len(versions) != 1 or row["revoked"]:
             return
-        places = [root / row["product"] / versions[0][0] for agent in self.system.agents.values() if agent.owner == owner
+        holders = [agent for agent in self.system.agents.values() if agent.owner == owner]
+        if any((agent.name, row["product"]) in self.adversary.rots.ever for agent in holders):
+            return
+        places = [root / row["product"] / versions[0][0] for agent in holders
                   for root in (agent.library, agent.library / ".withdrawn")]
         times = []
         for place in places:
