@@ -224,9 +224,10 @@ class Checks:
             self.look("finished transactions")
 
     def has_later(self, agent, product, version):
-        """Whether a version that was published behind that one is at its place."""
+        """Whether a version that was published behind that one is at its place, or has been taken from readers."""
         versions = [one for one, _ in self.history.of(product)]
-        return any((agent.library / product / one).is_dir() for one in versions[versions.index(version) + 1:])
+        return any((root / product / one).is_dir() for one in versions[versions.index(version) + 1:]
+                   for root in (agent.library, agent.library / ".withdrawn"))
 
     def fault_of(self, agent, product, version):
         known = self.history.versions.get((product, version))
