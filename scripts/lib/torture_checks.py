@@ -137,6 +137,9 @@ class Checks:
                 # A token is that of the first sale: what was sold again by it is no purchase of its own.
                 if row["type"] != "auto-renewable-subscription" or row["expires"] + PERIOD_SECONDS * 1000 < now:
                     waits.append(f"{kind} has not finished {row['id']} of {row['product']}")
+        for row in self.system.stores["apple"].rows(
+                f"SELECT id, type FROM notifications WHERE awaits_subscription = 0 AND (signed IS NULL AND due <= {now} OR next_attempt <= {now})"):
+            waits.append(f"apple has still to send {row['type']} {row['id']}")
         # What it tells of a token nobody asks about.
         for row in self.system.stores["google"].rows("SELECT id, attempts FROM google_messages"):
             waits.append(f"google has still to post message {row['id']}, after {row['attempts']} attempts")
