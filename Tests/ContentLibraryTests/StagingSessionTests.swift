@@ -28,18 +28,18 @@ import Testing
 
     var target: String { directory.path("library/product/1.0") }
 
-    func session() -> StagingSession {
+    func session(
+      clock: any MonotonicClock = SystemMonotonicClock(),
+      pause: @escaping @Sendable (Duration) -> Void = { _ in }
+    ) -> StagingSession {
       StagingSession(
         manifest: package.manifest,
         paths: ContentJobPaths(state: directory.path("state"), staging: directory.path("library/.staging/1")),
-        operations: operations)
+        operations: operations, clock: clock, pause: pause)
     }
 
-    /// Hands the pieces to the session as a transfer does.
-    func write(
-      _ indices: [Int], to session: StagingSession, stop: @escaping @Sendable () -> Void = {}
-    ) async throws -> StagingSession.WriteResult {
-      let queue = PieceQueue(of: package.manifest)
+    /// Appends the pieces to a queue, as a transfer does.
+    func append(_ indices: [Int], to queue: PieceQueue) throws {
       for index in indices {
         let buffer = buffers.acquire(otherwise: {})
         var piece = ReceivedPiece(
@@ -48,6 +48,14 @@ import Testing
         _ = piece.append(Array(package.bytes[Int(range.lowerBound)..<Int(range.upperBound)]).span)
         queue.append(piece)
       }
+    }
+
+    /// Hands the pieces to the session as a transfer does.
+    func write(
+      _ indices: [Int], to session: StagingSession, stop: @escaping @Sendable () -> Void = {}
+    ) async throws -> StagingSession.WriteResult {
+      let queue = PieceQueue(of: package.manifest)
+      try append(indices, to: queue)
       queue.close()
       return try await session.writePieces(queue, buffers: buffers, progress: progress, stop: stop)
     }
@@ -75,6 +83,62 @@ import Testing
     #expect(bench.operations.steps.count { $0 == .read } - reads <= 12)
     _ = try await session.place(at: bench.target)
     try bench.expectPlaced()
+  }
+
+  /// A clock on which 5 ms pass between two looks.
+  private final class SlowClock: MonotonicClock {
+    private let looks = Locked(0)
+
+    func now() -> MonotonicInstant {
+      MonotonicInstant(
+        nanoseconds: looks.withLock { looks in
+          looks += 1
+          return UInt64(looks) * 5_000_000
+        })
+    }
+
+    func sleep(for duration: Duration) async throws {}
+  }
+
+  @Test(
+    "while others want the disk they have it for 24 times as long as each write took, until no more pieces come",
+    .timeLimit(.minutes(1)))
+  func rests() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 3 << 20))
+    let queue = PieceQueue(of: bench.package.manifest)
+    let pauses = Locked<[Duration]>([])
+    let session = bench.session(clock: SlowClock()) { duration in
+      let all = pauses.withLock { pauses in
+        pauses.append(duration)
+        return pauses
+      }
+      if all.reduce(.zero, +) >= .milliseconds(3 * 24 * 5) { queue.close() }
+    }
+    bench.progress.setYielding(true)
+    try bench.append([0, 1, 2], to: queue)
+    let result = try await session.writePieces(
+      queue, buffers: bench.buffers, progress: bench.progress, stop: {})
+    #expect(result.pieces.isComplete)
+    let (whole, rest) = (Duration.milliseconds(100), Duration.milliseconds(20))
+    #expect(pauses.current == [whole, rest, whole, rest, whole, rest])
+  }
+
+  @Test("a rest ends when no other wants the disk any more", .timeLimit(.minutes(1))) func restEnds()
+    async throws
+  {
+    let bench = try Bench(try FixturePackage.file(length: 2 << 20))
+    let queue = PieceQueue(of: bench.package.manifest)
+    let pauses = Locked(0)
+    let session = bench.session(clock: SlowClock()) { _ in
+      pauses.withLock { $0 += 1 }
+      bench.progress.setYielding(false)
+      queue.close()
+    }
+    bench.progress.setYielding(true)
+    try bench.append([0, 1], to: queue)
+    let result = try await session.writePieces(
+      queue, buffers: bench.buffers, progress: bench.progress, stop: {})
+    #expect(result.pieces.isComplete && pauses.current == 1)
   }
 
   @Test("a session that let go of the medium goes on with what is there") func letGo() async throws {

@@ -41,6 +41,9 @@ final class PieceQueue: Sendable {
   /// Whether ``next()`` would answer without waiting for the network.
   var isReady: Bool { state.withLock { !$0.pieces.isEmpty || $0.isClosed } }
 
+  /// Whether no more pieces will come.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   /// Blocks until there is a piece; nil once the queue is closed and empty. Pieces come out in the order in which they went in.
   func next() -> PieceVerification? {
     arrivals.wait()

@@ -1,6 +1,7 @@
 package import AgentRecords
 package import ContentPackage
 package import CoreTypes
+import Glibc
 import Synchronization
 package import SystemCalls
 
@@ -39,10 +40,18 @@ package actor StagingSession {
   /// A sync failed, and what it did not sync could not be removed.
   private var isVoid = false
 
+  private let clock: any MonotonicClock
+  /// Blocks for so long.
+  private let pause: @Sendable (Duration) -> Void
+
   /// Opens nothing.
   package init(
-    manifest: Manifest, paths: ContentJobPaths, operations: any FileOperations = SystemFileOperations()
+    manifest: Manifest, paths: ContentJobPaths, operations: any FileOperations = SystemFileOperations(),
+    clock: any MonotonicClock = SystemMonotonicClock(),
+    pause: @escaping @Sendable (Duration) -> Void = { usleep(UInt32(clamping: $0.nanoseconds / 1000)) }
   ) {
+    self.clock = clock
+    self.pause = pause
     self.manifest = manifest
     extents = StagedExtents(manifest)
     self.paths = paths
@@ -166,7 +175,13 @@ package actor StagingSession {
           result.pieces = try dropDamaged()
         }
         held += 1
-        note(try begin(verification.get()))
+        let verified = try verification.get()
+        let began = clock.now()
+        note(try begin(verified))
+        if progress.isYielding {
+          note(try finishWrites())
+          rest(after: clock.now() - began) { progress.isYielding && !queue.isClosed }
+        }
       } catch is PieceMismatch {
         held -= 1
         buffers.release(nil)
@@ -180,6 +195,15 @@ package actor StagingSession {
     }
     area?.closeFiles()
     return result
+  }
+
+  /// Leaves the disk to others behind a write that took so long, while `others` tells that they want it.
+  private func rest(after writing: Duration, while others: () -> Bool) {
+    var rest = min(writing * DiskRest.factor, DiskRest.longest)
+    while rest > .zero, others() {
+      pause(min(rest, DiskRest.step))
+      rest -= DiskRest.step
+    }
   }
 
   /// The piece is written by and by; those that are by now are returned.
@@ -264,6 +288,15 @@ package actor StagingSession {
       throw error
     }
   }
+}
+
+/// The rests of a transfer that writes while the machine has other work.
+enum DiskRest {
+  /// A rest is so many times as long as the write before it: however slow the disk is, others have it for 24 of 25 parts of the time.
+  static let factor = 24
+  static let longest: Duration = .seconds(2)
+  /// Between two looks whether others still want it.
+  static let step: Duration = .milliseconds(100)
 }
 
 /// The sessions of the jobs that were worked on last, so that a setback costs no reading. One that makes room for

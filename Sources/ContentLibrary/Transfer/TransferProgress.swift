@@ -37,7 +37,8 @@ package final class TransferProgress: Sendable {
     }
   }
 
-  /// Whether the machine has other work, for which the transfer stands back: it goes over half of its connections.
+  /// Whether the machine has other work, for which the transfer stands back: it goes over half of its connections, and leaves the disk to
+  /// others for most of the time (``DiskRest``).
   package var isYielding: Bool { yields.load(ordering: .relaxed) }
 
   /// From now on.
