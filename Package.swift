@@ -52,6 +52,7 @@ let plumbing: [Target] = [
 
 let domain: [Target] = [
   .target(name: "Commerce", dependencies: ["CoreTypes"]),
+  .target(name: "Entitlements", dependencies: ["Commerce", "CoreTypes"]),
   .target(
     name: "ContentPackage",
     dependencies: ["Commerce", "CLinux", "CZlib", "Crypto", "SystemCalls", "CoreTypes"]),
@@ -68,20 +69,26 @@ let monitoring: [Target] = [
 ]
 
 let contract: [Target] = [
+  // What everything speaks of, and what an agent answers to apps.
+  .target(name: "PullboxAPI", dependencies: ["Commerce", "Crypto", "CoreTypes"]),
+  // What a delivery server answers to devices and operators.
   .target(
-    name: "PullboxAPI",
-    dependencies: ["Commerce", "ContentPackage", "Receipts", "Crypto", "CoreTypes"]),
+    name: "ServiceAPI",
+    dependencies: [
+      "PullboxAPI", "Entitlements", "Commerce", "ContentPackage", "Receipts", "Crypto", "CoreTypes",
+    ]),
   // Documents of the catalog for readers' applications, which server and agent write.
   .target(
     name: "CatalogDocuments",
-    dependencies: ["PullboxAPI", "Commerce", "ContentPackage", "Crypto", "CoreTypes"]),
+    dependencies: ["ServiceAPI", "PullboxAPI", "Commerce", "ContentPackage", "Crypto", "CoreTypes"]),
   .target(
-    name: "CatalogFiles", dependencies: ["PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes"]),
+    name: "CatalogFiles",
+    dependencies: ["ServiceAPI", "PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes"]),
   .target(
     name: "PullboxAPIServer",
-    dependencies: ["HTTPParsing", "PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
+    dependencies: ["HTTPParsing", "ServiceAPI", "PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
   .target(
-    name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "ServiceRuntime", "CoreTypes"]),
+    name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "CoreTypes"]),
 ]
 
 // The rooms of the delivery server, each over those above it.
@@ -89,7 +96,8 @@ let delivery: [Target] = [
   .target(
     name: "ContentDelivery",
     dependencies: [
-      "HTTPParsing", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage", "HTTPServer",
+      "HTTPParsing", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
+      "HTTPServer",
       "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -99,13 +107,16 @@ let delivery: [Target] = [
       "ContentPackage", "ObjectStore", "BlobStore", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
-    name: "DeliveryModel", dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
+    name: "DeliveryModel", dependencies: ["ServiceAPI", "PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
   .target(
-    name: "DeliverySchema", dependencies: ["PullboxAPI", "Commerce", "Database", "PostgreSQLEngine"]),
+    name: "DeliverySchema",
+    dependencies: ["ServiceAPI", "PullboxAPI", "Commerce", "Database", "PostgreSQLEngine"]),
   .target(
     name: "DeliveryRecords",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database",
+      "DeliverySchema", "DeliveryModel", "ServiceAPI", "PullboxAPI", "Entitlements", "Commerce",
+      "ContentPackage",
+      "Receipts", "Database",
       "PostgreSQLEngine",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -115,13 +126,14 @@ let delivery: [Target] = [
   .target(
     name: "PaymentStores",
     dependencies: [
-      "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Monitoring",
+      "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "RouteAccess",
     dependencies: [
-      "HTTPParsing", "ContentDelivery", "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
+      "HTTPParsing", "ContentDelivery", "DeliveryModel", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIServer",
       "Commerce",
       "HTTPServer",
       "Database",
@@ -130,8 +142,9 @@ let delivery: [Target] = [
   .target(
     name: "ContentCatalog",
     dependencies: [
-      "RouteAccess", "ContentDelivery", "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
-      "Commerce",
+      "RouteAccess", "ContentDelivery", "DeliveryModel", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIServer",
+      "Entitlements", "Commerce",
       "ContentPackage", "HTTPServer", "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
@@ -139,8 +152,9 @@ let delivery: [Target] = [
     name: "ContentPublishing",
     dependencies: [
       "HTTPParsing", "CatalogDocuments", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage",
-      "DeliveryModel", "DeliveryRecords", "PullboxAPI",
-      "PullboxAPIServer", "Commerce", "ContentPackage", "ContentPacking", "HTTPServer", "Database",
+      "DeliveryModel", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIServer", "Entitlements", "Commerce", "ContentPackage", "ContentPacking", "HTTPServer",
+      "Database",
       "BlobStore", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
@@ -148,7 +162,9 @@ let delivery: [Target] = [
     dependencies: [
       "HTTPParsing", "CatalogDocuments", "ContentGrants", "ContentCatalog", "RouteAccess", "ContentDelivery",
       "PackageStorage",
-      "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
+      "DeliveryModel", "DeliveryRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Entitlements",
+      "Commerce",
+      "ContentPackage",
       "ContentPacking",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -156,8 +172,9 @@ let delivery: [Target] = [
     name: "ContentGrants",
     dependencies: [
       "HTTPParsing", "ContentCatalog", "RouteAccess", "ContentDelivery", "PaymentStores", "DeliveryModel",
-      "DeliveryRecords", "PullboxAPI",
-      "PullboxAPIServer", "Commerce", "ContentPackage", "Receipts", "HTTPServer", "Database", "Monitoring",
+      "DeliveryRecords", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIServer", "Entitlements", "Commerce", "ContentPackage", "Receipts", "HTTPServer", "Database",
+      "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
@@ -167,14 +184,17 @@ let agent: [Target] = [
   .target(
     name: "AgentRecords",
     dependencies: [
-      "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPClient", "Database",
+      "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Entitlements", "Commerce", "ContentPackage",
+      "Receipts", "HTTPClient",
+      "Database",
       "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
   .target(
     name: "ContentLibrary",
     dependencies: [
-      "AgentRecords", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
+      "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "HTTPClient",
       "Database", "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
@@ -194,7 +214,8 @@ let sandbox: [Target] = [
   .target(
     name: "SandboxRecords",
     dependencies: [
-      "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Database", "ServiceRuntime",
+      "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Database",
+      "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes",
     ])
 ]
@@ -204,8 +225,10 @@ let console: [Target] = [
   .target(
     name: "OperatorConsole",
     dependencies: [
-      "HTTPParsing", "RouteAccess", "ContentDelivery", "DeliveryRecords", "CatalogFiles", "PullboxAPI",
-      "PullboxAPIServer", "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto", "CoreTypes",
+      "HTTPParsing", "RouteAccess", "ContentDelivery", "DeliveryRecords", "CatalogFiles", "ServiceAPI",
+      "PullboxAPI",
+      "PullboxAPIServer", "Entitlements", "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto",
+      "CoreTypes",
     ])
 ]
 
@@ -215,8 +238,8 @@ let services: [Target] = [
     dependencies: [
       "OperatorConsole", "DeliverySchema", "DeliveryModel", "HTTPParsing", "CatalogFeeds", "ContentGrants",
       "ContentPublishing", "ContentCatalog", "RouteAccess", "ContentDelivery",
-      "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
-      "PullboxAPIServer", "PullboxAPIClient", "Commerce",
+      "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIServer", "PullboxAPIClient", "Entitlements", "Commerce",
       "ContentPackage", "ContentPacking",
       "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "ObjectStore", "BlobStore",
       "Monitoring", "ServiceRuntime",
@@ -226,9 +249,9 @@ let services: [Target] = [
     name: "DownloadAgent",
     dependencies: [
       "HTTPParsing", "MachineConditionSources", "LibraryCatalog", "ContentLibrary", "AgentRecords",
-      "PullboxAPI", "PullboxAPIServer",
+      "ServiceAPI", "PullboxAPI", "PullboxAPIServer",
       "PullboxAPIClient",
-      "Commerce",
+      "Entitlements", "Commerce",
       "ContentPackage", "Receipts",
       "HTTPServer",
       "HTTPClient", "Database", "MessageBus", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto",
@@ -237,23 +260,28 @@ let services: [Target] = [
   .target(
     name: "SandboxStore",
     dependencies: [
-      "SandboxRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
+      "SandboxRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce", "Receipts", "HTTPServer",
+      "HTTPClient",
       "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PullboxKit",
     dependencies: [
-      "CatalogFiles", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
-      "ServiceRuntime",
-      "SystemCalls",
-      "Crypto", "CoreTypes",
+      "PullboxAPI", "PullboxAPIClient", "Commerce", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
+  .target(
+    name: "PullboxOperatorKit",
+    dependencies: [
+      "CatalogFiles", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "DesktopService", dependencies: ["MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
   .target(
     name: "PullboxDoctor",
     dependencies: [
-      "PullboxKit", "PullboxAPI", "PullboxAPIClient", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
+      "PullboxKit", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "HTTPClient", "ServiceRuntime",
+      "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
 ]
@@ -268,8 +296,10 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "CQREncode", "PullboxDoctor", "PullboxKit", "CatalogFiles", "PullboxAPI", "PullboxAPIClient",
-      "Commerce", "ContentPackage", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CQREncode", "PullboxDoctor", "PullboxOperatorKit", "PullboxKit", "CatalogFiles", "ServiceAPI",
+      "PullboxAPI", "PullboxAPIClient",
+      "Entitlements", "Commerce", "ContentPackage", "ContentPacking", "HTTPClient", "ServiceRuntime",
+      "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
 ]
@@ -277,8 +307,7 @@ let executables: [Target] = [
 // Built with everything else, so that what apps are shown keeps compiling. They import PullboxKit alone; what it exports stands here as
 // well, since swift build compiles a target again for changes of the modules that it names, and for no others.
 let exportedByPullboxKit: [Target.Dependency] = [
-  "CatalogFiles", "Commerce", "ContentPackage", "CoreTypes", "Crypto", "HTTPClient", "PullboxAPI",
-  "PullboxAPIClient", "ServiceRuntime",
+  "Commerce", "CoreTypes", "Crypto", "HTTPClient", "PullboxAPI", "PullboxAPIClient",
 ]
 
 let examples: [Target] = [
@@ -294,7 +323,7 @@ let benchmarks: [Target] = [
     name: "ReceiptsBenchmark", dependencies: ["Receipts", "Commerce", "CoreTypes", "CJemalloc"],
     path: "Benchmarks/Receipts"),
   .executableTarget(
-    name: "CommerceBenchmark", dependencies: ["Commerce", "CoreTypes", "CJemalloc"],
+    name: "CommerceBenchmark", dependencies: ["Entitlements", "Commerce", "CoreTypes", "CJemalloc"],
     path: "Benchmarks/Commerce"),
 ]
 
@@ -313,7 +342,8 @@ let testSupport: [Target] = [
   .target(
     name: "PullboxKitTesting",
     dependencies: [
-      "PullboxKit", "SandboxStore", "DeliveryService", "DownloadAgent", "PullboxAPI", "PullboxAPIClient",
+      "PullboxOperatorKit", "PullboxKit", "SandboxStore", "DeliveryService", "DownloadAgent", "ServiceAPI",
+      "PullboxAPI", "PullboxAPIClient",
       "Commerce", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
       "PullboxTesting",
     ]),
@@ -335,7 +365,8 @@ let testSupport: [Target] = [
   .target(
     name: "AgentTesting",
     dependencies: [
-      "AgentRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage", "Receipts",
+      "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
+      "Receipts",
       "HTTPServer", "ServiceRuntime", "Crypto", "CoreTypes", "PackageTesting", "PullboxTesting",
     ],
     path: "Tests/AgentTesting"),
@@ -384,7 +415,8 @@ let tests: [Target] = [
     dependencies: [
       "Monitoring", "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "CoreTypes", "PullboxTesting",
     ]),
-  .testTarget(name: "CommerceTests", dependencies: ["Commerce", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "CommerceTests", dependencies: ["Entitlements", "Commerce", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ContentPackageTests",
     dependencies: [
@@ -402,14 +434,21 @@ let tests: [Target] = [
     dependencies: ["Receipts", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "PullboxAPITests",
-    dependencies: ["PullboxAPI", "Commerce", "Receipts", "Crypto", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "ServiceAPI", "PullboxAPI", "Entitlements", "Commerce", "Receipts", "Crypto", "CoreTypes",
+      "PullboxTesting",
+    ]),
   .testTarget(
     name: "CatalogFilesTests",
-    dependencies: ["CatalogFiles", "PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "CatalogFiles", "ServiceAPI", "PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes",
+      "PullboxTesting",
+    ]),
   .testTarget(
     name: "ContentDeliveryTests",
     dependencies: [
-      "HTTPParsing", "ContentDelivery", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer",
+      "HTTPParsing", "ContentDelivery", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce",
+      "HTTPServer",
       "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
@@ -422,11 +461,12 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "DeliveryModelTests",
-    dependencies: ["DeliveryModel", "PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
+    dependencies: ["DeliveryModel", "ServiceAPI", "PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
   .testTarget(
     name: "DeliveryRecordsTests",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "DeliveryRecords", "PullboxAPI", "Commerce", "Database",
+      "DeliverySchema", "DeliveryModel", "DeliveryRecords", "ServiceAPI", "PullboxAPI", "Commerce",
+      "Database",
       "PostgreSQLEngine", "SystemCalls", "Crypto",
       "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
@@ -440,25 +480,29 @@ let tests: [Target] = [
   .testTarget(
     name: "PaymentStoresTests",
     dependencies: [
-      "PaymentStores", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Crypto",
+      "PaymentStores", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient",
+      "Crypto",
       "CoreTypes",
     ]),
   .testTarget(
     name: "RouteAccessTests",
     dependencies: [
-      "RouteAccess", "ContentDelivery", "PullboxAPI", "PullboxAPIServer", "HTTPServer", "Crypto", "CoreTypes",
+      "RouteAccess", "ContentDelivery", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "HTTPServer",
+      "Crypto", "CoreTypes",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "OperatorConsoleTests",
     dependencies: [
-      "OperatorConsole", "RouteAccess", "ContentDelivery", "HTTPParsing", "PullboxAPI", "PullboxAPIServer",
+      "OperatorConsole", "RouteAccess", "ContentDelivery", "HTTPParsing", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIServer",
       "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentCatalogTests",
     dependencies: [
-      "DeliveryModel", "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer",
+      "DeliveryModel", "ContentCatalog", "DeliveryRecords", "ServiceAPI", "PullboxAPI", "Commerce",
+      "HTTPServer",
       "Database", "Crypto",
       "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
@@ -466,7 +510,8 @@ let tests: [Target] = [
     name: "CatalogFeedsTests",
     dependencies: [
       "HTTPParsing", "CatalogDocuments", "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel",
-      "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer", "Database",
+      "DeliveryRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer",
+      "Database",
       "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
@@ -474,7 +519,7 @@ let tests: [Target] = [
     dependencies: [
       "DeliverySchema", "DeliveryModel", "ContentPublishing", "ContentDelivery", "RouteAccess",
       "PackageStorage",
-      "DeliveryRecords", "PullboxAPI", "Commerce",
+      "DeliveryRecords", "ServiceAPI", "PullboxAPI", "Commerce",
       "HTTPServer", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
       "StorageTesting", "DeliveryTesting", "PullboxTesting",
     ]),
@@ -482,17 +527,21 @@ let tests: [Target] = [
     name: "ContentGrantsTests",
     dependencies: [
       "DeliverySchema", "DeliveryModel", "ContentGrants", "ContentCatalog", "ContentDelivery",
-      "PaymentStores", "DeliveryRecords", "PullboxAPI",
-      "Commerce", "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting",
+      "PaymentStores", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
+      "Entitlements", "Commerce", "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes",
+      "DeliveryTesting",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxAPIServerTests",
-    dependencies: ["PullboxAPIServer", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "PullboxAPIServer", "ServiceAPI", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting",
+    ]),
   .testTarget(
     name: "PullboxAPIClientTests",
     dependencies: [
-      "PullboxAPIClient", "PullboxAPI", "HTTPServer", "HTTPClient", "ServiceRuntime", "CoreTypes",
+      "PullboxAPIClient", "ServiceAPI", "PullboxAPI", "HTTPServer", "HTTPClient", "ServiceRuntime",
+      "CoreTypes",
       "PullboxTesting",
     ]),
   .testTarget(
@@ -501,7 +550,7 @@ let tests: [Target] = [
       "DeliverySchema", "DeliveryModel", "DeliveryService", "CatalogDocuments", "CatalogFeeds",
       "ContentGrants",
       "ContentPublishing", "ContentCatalog", "RouteAccess",
-      "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
+      "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
       "PullboxAPIServer",
       "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
       "PostgreSQLEngine", "HTTPServer", "HTTPParsing", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
@@ -513,14 +562,15 @@ let tests: [Target] = [
   .testTarget(
     name: "AgentRecordsTests",
     dependencies: [
-      "AgentRecords", "PullboxAPI", "PullboxAPIClient", "Commerce", "HTTPClient", "Database",
+      "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "HTTPClient", "Database",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentLibraryTests",
     dependencies: [
-      "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "ContentLibrary", "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce",
+      "ContentPackage",
       "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting",
       "PackageTesting", "PullboxTesting",
     ]),
@@ -534,7 +584,7 @@ let tests: [Target] = [
     name: "DownloadAgentTests",
     dependencies: [
       "DownloadAgent", "MachineConditionSources", "LibraryCatalog", "CatalogDocuments",
-      "ContentLibrary", "AgentRecords", "PullboxAPI",
+      "ContentLibrary", "AgentRecords", "ServiceAPI", "PullboxAPI",
       "PullboxAPIClient", "PullboxAPIServer", "HTTPServer",
       "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "MessageBus", "Database",
       "ServiceRuntime",
@@ -544,20 +594,23 @@ let tests: [Target] = [
   .testTarget(
     name: "SandboxRecordsTests",
     dependencies: [
-      "SandboxRecords", "PullboxAPI", "Commerce", "HTTPClient", "HTTPServer", "Database", "CoreTypes",
+      "SandboxRecords", "ServiceAPI", "PullboxAPI", "Commerce", "HTTPClient", "HTTPServer", "Database",
+      "CoreTypes",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
-      "SandboxStore", "SandboxRecords", "Monitoring", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient",
+      "SandboxStore", "SandboxRecords", "Monitoring", "ServiceAPI", "PullboxAPI", "PullboxAPIServer",
+      "PullboxAPIClient",
       "Commerce", "Receipts", "HTTPClient", "HTTPServer", "Database", "ServiceRuntime", "SystemCalls",
       "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxKitTests",
     dependencies: [
-      "PullboxKit", "PullboxDoctor", "pullbox", "PullboxAPI", "PullboxAPIClient", "Commerce",
+      "PullboxOperatorKit", "PullboxKit", "PullboxDoctor", "pullbox", "ServiceAPI", "PullboxAPI",
+      "PullboxAPIClient", "Entitlements", "Commerce",
       "ContentPackage",
       "HTTPClient",
       "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
@@ -577,13 +630,15 @@ let tests: [Target] = [
   .testTarget(
     name: "PullboxDoctorTests",
     dependencies: [
-      "PullboxDoctor", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer", "Commerce",
+      "PullboxDoctor", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer",
+      "Commerce",
       "SystemCalls", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
-      "PullboxAPI", "MessageBus", "HTTPClient", "HTTPServer", "Commerce", "Receipts", "SystemCalls", "Crypto",
+      "ServiceAPI", "PullboxAPI", "MessageBus", "HTTPClient", "HTTPServer", "Commerce", "Receipts",
+      "SystemCalls", "Crypto",
       "CoreTypes",
       "PullboxTesting",
       "pullbox", "pullbox-server", "pullbox-agent", "pullbox-desktop", "pullbox-sandbox", "Reader",
@@ -600,6 +655,7 @@ let package = Package(
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
     .executable(name: "pullbox-desktop", targets: ["pullbox-desktop"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
+    .library(name: "PullboxOperatorKit", targets: ["PullboxOperatorKit"]),
     .library(name: "PullboxKitTesting", targets: ["PullboxKitTesting"]),
   ],
   targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + agent

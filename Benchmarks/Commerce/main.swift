@@ -2,6 +2,7 @@
 // one of them, of which `rounds` are measured. Run through scripts/bench commerce.
 import Commerce
 import CoreTypes
+import Entitlements
 import Glibc
 
 /// Microseconds that this thread has been running.

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 /// A column of a catalog's file of comma-separated values.
 enum CatalogColumn: Hashable {

@@ -1,5 +1,6 @@
 public import CoreTypes
-public import PullboxAPI
+import PullboxAPI
+public import ServiceAPI
 public import ServiceRuntime
 
 /// Why a line of a catalog's file is refused.

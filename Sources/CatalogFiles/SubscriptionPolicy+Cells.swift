@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 
 /// A member of a publication's policy as a cell of a catalog's file.
 extension SubscriptionPolicy.Member {

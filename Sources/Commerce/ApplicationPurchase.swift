@@ -40,7 +40,7 @@ public enum OwnershipCondition: Hashable, Sendable {
   case originalPurchaseBefore(Timestamp)
 
   /// False for what is no purchase of an application, and for a version that cannot be compared.
-  func holds(for purchase: VerifiedTransaction) -> Bool {
+  package func holds(for purchase: VerifiedTransaction) -> Bool {
     guard let origin = purchase.origin else { return false }
     return switch self {
     case .originalVersionBelow(let version): origin.version.map { $0 < version } ?? false

@@ -35,7 +35,7 @@ public struct BillingPeriod: Hashable, Sendable {
   }
 
   /// Both in a row, which ends where one of that length does; nil where they are counted in different units.
-  func followed(by other: BillingPeriod) -> BillingPeriod? {
+  package func followed(by other: BillingPeriod) -> BillingPeriod? {
     unit == other.unit ? BillingPeriod(count: count + other.count, unit: unit) : nil
   }
 

@@ -138,7 +138,7 @@ extension VerifiedTransaction {
 
   /// By purchase date; of those of one date by their identifiers, then by all else that a verdict can show, so that no
   /// verdict depends on the order in which a store lists transactions.
-  func precedes(_ other: VerifiedTransaction) -> Bool {
+  package func precedes(_ other: VerifiedTransaction) -> Bool {
     if purchaseDate != other.purchaseDate { return purchaseDate < other.purchaseDate }
     if id != other.id { return id.description < other.id.description }
     let (left, right) = (expiresDate?.millisecondsSinceEpoch, other.expiresDate?.millisecondsSinceEpoch)

@@ -4,6 +4,7 @@ import Database
 import DeliveryRecords
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 import SystemCalls
 
 /// Many products at once, with the publications and price tiers that they name. See docs/catalogue.md ("Many at

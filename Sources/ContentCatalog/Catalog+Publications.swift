@@ -2,9 +2,11 @@ package import Commerce
 package import CoreTypes
 package import Database
 import DeliveryRecords
-package import PullboxAPI
+import Entitlements
+import PullboxAPI
 package import PullboxAPIServer
 import RouteAccess
+package import ServiceAPI
 
 /// Publications as operators write them. See docs/catalogue.md ("Publications").
 extension Catalog {

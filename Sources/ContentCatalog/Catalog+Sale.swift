@@ -4,8 +4,9 @@ import Crypto
 package import Database
 import DeliveryModel
 package import DeliveryRecords
-package import PullboxAPI
+import PullboxAPI
 package import PullboxAPIServer
+package import ServiceAPI
 
 /// The way of a product to the shop window and out of it. The steps and states are ``SaleMachine``'s;
 /// docs/catalogue.md ("The sale as a state") explains them.

@@ -4,9 +4,10 @@ import Crypto
 package import Database
 package import DeliveryModel
 package import DeliveryRecords
-package import PullboxAPI
+import PullboxAPI
 package import PullboxAPIServer
 import RouteAccess
+package import ServiceAPI
 import SystemCalls
 
 /// The products for sale, as operators describe them, shown with their released versions. docs/catalogue.md

@@ -1,3 +1,4 @@
+import CoreTypes
 package import Database
 import DeliveryRecords
 package import ServiceRuntime

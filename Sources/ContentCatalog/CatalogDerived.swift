@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 import SystemCalls
 

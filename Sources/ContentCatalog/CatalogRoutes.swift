@@ -6,6 +6,7 @@ package import HTTPServer
 package import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 import SystemCalls
 
 /// The catalog's HTTP interface: public lists, and the operator's side.

@@ -3,7 +3,9 @@ package import CoreTypes
 package import Database
 import DeliveryModel
 package import DeliveryRecords
-package import PullboxAPI
+package import Entitlements
+import PullboxAPI
+package import ServiceAPI
 
 /// Every product, decoded, with what is released of it, as the catalog was at one revision. A value: who has one may
 /// ask it on any thread, and its answers fit each other.

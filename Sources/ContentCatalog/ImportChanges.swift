@@ -2,6 +2,7 @@ import CoreTypes
 import DeliveryRecords
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The states that an import was worked out from, of which conditions of requests are checked: one word for each item.
 struct ImportBasis: Encodable, Sendable {

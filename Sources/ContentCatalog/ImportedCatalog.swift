@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// An import as its body says it, with the products not decoded yet: a hundred thousand of them take several times the memory of
 /// their bytes, so each is decoded when it is asked for.

@@ -1,5 +1,6 @@
 import Commerce
 import PullboxAPI
+import ServiceAPI
 
 /// The members of products that an import changes: everything else stays as it is. Pure.
 struct ImportedMembers: Sendable {

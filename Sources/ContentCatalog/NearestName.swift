@@ -3,6 +3,7 @@ import CoreTypes
 package import Database
 import DeliveryRecords
 package import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// The name that was meant by one that there is not. Candidates begin with the first half of the name, so that

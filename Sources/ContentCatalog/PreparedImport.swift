@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 
 /// An import whose items are good each by itself, with their documents and what the catalog says of them. Pure.
 ///

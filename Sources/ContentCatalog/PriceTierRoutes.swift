@@ -6,6 +6,7 @@ import HTTPServer
 package import PullboxAPI
 package import PullboxAPIServer
 import RouteAccess
+package import ServiceAPI
 
 /// Prices that products share, for operators. See docs/catalogue.md ("Prices").
 struct PriceTierRoutes: Sendable {

@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The review of products and their way off sale, for operators. See docs/catalogue.md ("The sale as a state").
 struct ProductSaleRoutes: Sendable {

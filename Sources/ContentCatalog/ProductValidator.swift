@@ -3,6 +3,7 @@ import ContentPackage
 import CoreTypes
 import Foundation
 package import PullboxAPI
+package import ServiceAPI
 
 /// Turns an operator's description into a product, with defaults for what was left out, or lists every fault.
 /// Pure.

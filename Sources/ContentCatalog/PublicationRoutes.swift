@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import DeliveryRecords
 package import PullboxAPI
+import ServiceAPI
 
 extension ShopWindow {
   /// A product for sale, with the content that its buyer gets.

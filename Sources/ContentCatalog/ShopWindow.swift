@@ -3,6 +3,7 @@ package import CoreTypes
 import DeliveryRecords
 package import PullboxAPI
 import RouteAccess
+package import ServiceAPI
 
 /// The catalog as one reader sees it: what is for sale in a territory, to a device, in the words of a locale. A value.
 package struct ShopWindow: Sendable {

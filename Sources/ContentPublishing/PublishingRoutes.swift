@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// Versions and their review, for operators. docs/publishing.md describes the steps and docs/openapi.yaml has
 /// their documents.

@@ -10,6 +10,7 @@ import DeliveryModel
 import DeliveryRecords
 package import PackageStorage
 import PullboxAPI
+import ServiceAPI
 package import SystemCalls
 
 /// From a complete upload to a version that can be reviewed. docs/publishing.md ("The first version") shows it.

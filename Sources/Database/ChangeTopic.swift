@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 
 /// Something that writes change, of which readers keep in memory what they have made: as long as ``Database/changes(of:)`` says the

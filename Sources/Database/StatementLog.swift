@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 
 /// The statements that a database's connections prepared lately, and what they cost: for tests.

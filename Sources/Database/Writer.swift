@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 internal import SystemCalls
 

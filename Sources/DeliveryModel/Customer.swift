@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 
 /// Names a customer to this server alone: the moment of the first purchase and 104 random bits, unrelated to what stores,
 /// applications and devices call them. Operators see it in lists and explanations.

@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// All that decides on what may go, as it was at one moment.
 package struct GarbageCollectionFacts: Sendable {

@@ -1,5 +1,6 @@
 package import Commerce
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// Which grants a list is to have; nothing set is all of them. A grant is listed if it has all that is set.
 package struct GrantFilter: Sendable {

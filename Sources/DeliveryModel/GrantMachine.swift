@@ -1,4 +1,5 @@
 package import PullboxAPI
+package import ServiceAPI
 
 /// The one state machine of a grant: events in, actions out, no I/O. A grant goes from `granted` over
 /// `completed` (the device has placed the content) to `finished` (the store has closed the transaction); from

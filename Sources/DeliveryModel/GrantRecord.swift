@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// A grant as the database holds it.
 package struct GrantRecord: Sendable {

@@ -1,6 +1,7 @@
 package import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 /// The versions of one product together: which one a device gets, and what a step with one of them does to
 /// the others. Pure. It may hold fewer than all versions, as long as those that are released are among them.

@@ -1,4 +1,5 @@
 package import PullboxAPI
+package import ServiceAPI
 
 /// Where a product stands between its description and the shop window.
 ///

@@ -1,6 +1,7 @@
 import Commerce
 package import CoreTypes
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The number of events of one kind in the ledger, for one day and one group.
 package struct SalesCount: Hashable, Sendable {

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import PullboxAPI
+package import ServiceAPI
 
 /// The one state machine of a content version, from draft over review and release to withdrawal. Pure; what
 /// one version's release means for the others is ``RolloutPlan``'s.

@@ -1,5 +1,6 @@
 import Database
 import PullboxAPI
+import ServiceAPI
 
 extension Migrations {
   /// Tickets that are out name their grants by the grants' names: these are the handles of the grants of that time.

@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// Receives a response as it arrives. Everything is called on the client's thread, which all its transfers

@@ -1,6 +1,7 @@
 internal import CLinux
-internal import CoreTypes
-public import ServiceRuntime
+public import CoreTypes
+import ServiceRuntime
+public import SystemCalls
 
 /// How a ``BusConnection`` behaves.
 public struct BusConfiguration: Sendable {

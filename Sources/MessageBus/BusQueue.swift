@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// Carries elements from the loop to one task that reads them, up to a bound.

@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// A call of another connection that a service answers.

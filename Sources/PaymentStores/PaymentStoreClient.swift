@@ -1,6 +1,7 @@
 package import Commerce
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// A payment store as the grant service needs it: it says whether a proof is genuine, and it is told when a
 /// transaction is finished. An implementation speaks one store's protocol.

@@ -3,6 +3,7 @@ package import CoreTypes
 import Crypto
 package import Monitoring
 package import PullboxAPI
+package import ServiceAPI
 package import ServiceRuntime
 import Synchronization
 

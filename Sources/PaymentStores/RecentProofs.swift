@@ -1,5 +1,6 @@
 package import CoreTypes
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

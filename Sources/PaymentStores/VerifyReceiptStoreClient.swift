@@ -2,9 +2,10 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import HTTPClient
-package import PullboxAPI
+import PullboxAPI
 package import PullboxAPIClient
 package import Receipts
+package import ServiceAPI
 package import ServiceRuntime
 
 /// Speaks to a store through `verifyReceipt`, at an address for each environment; which is asked, the store's answers

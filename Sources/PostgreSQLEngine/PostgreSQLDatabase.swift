@@ -1,3 +1,4 @@
+import CoreTypes
 public import Database
 internal import Synchronization
 internal import SystemCalls

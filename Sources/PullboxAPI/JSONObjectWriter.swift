@@ -1,9 +1,9 @@
 import CoreTypes
-import Crypto
+package import Crypto
 
 /// A document that is written all the time, and so writes its members itself: by way of `Encodable` each of them costs some
 /// calls through containers and an allocation or two. Both write the same bytes.
-protocol SelfWritten: Encodable {
+package protocol SelfWritten: Encodable {
   /// Writes all members, in the order of their names.
   func write(to object: inout JSONObjectWriter) throws
 
@@ -12,11 +12,11 @@ protocol SelfWritten: Encodable {
 }
 
 extension SelfWritten {
-  var expectedLength: Int { 2048 }
+  package var expectedLength: Int { 2048 }
 }
 
 /// Writes the members of one JSON object, each behind the one before.
-struct JSONObjectWriter {
+package struct JSONObjectWriter {
   private var bytes: [UInt8] = []
   private var lastName: String?
 
@@ -28,30 +28,30 @@ struct JSONObjectWriter {
     return object.bytes
   }
 
-  mutating func set(_ name: String, to text: String) {
+  package mutating func set(_ name: String, to text: String) {
     begin(name)
     JSONString.append(text, to: &bytes)
   }
 
-  mutating func set(_ name: String, to number: Int64) {
+  package mutating func set(_ name: String, to number: Int64) {
     begin(name)
     bytes.append(contentsOf: String(number).utf8)
   }
 
   /// The digest's text, which costs no string.
-  mutating func set(_ name: String, to digest: SHA256Digest) {
+  package mutating func set(_ name: String, to digest: SHA256Digest) {
     begin(name)
     bytes.append(UInt8(ascii: "\""))
     Hexadecimal.append(digest.bytes.span, to: &bytes)
     bytes.append(UInt8(ascii: "\""))
   }
 
-  mutating func set(_ name: String, to flag: Bool) {
+  package mutating func set(_ name: String, to flag: Bool) {
     begin(name)
     bytes.append(contentsOf: (flag ? "true" : "false").utf8)
   }
 
-  mutating func set(_ name: String, to values: [some SelfWritten]) throws {
+  package mutating func set(_ name: String, to values: [some SelfWritten]) throws {
     begin(name)
     let outer = lastName
     bytes.append(UInt8(ascii: "["))
@@ -63,7 +63,7 @@ struct JSONObjectWriter {
     lastName = outer
   }
 
-  mutating func set(_ name: String, to value: some SelfWritten) throws {
+  package mutating func set(_ name: String, to value: some SelfWritten) throws {
     begin(name)
     let outer = lastName
     try writeObject(value)
@@ -71,7 +71,7 @@ struct JSONObjectWriter {
   }
 
   /// Nothing for nil.
-  mutating func set(_ name: String, encoding value: (some Encodable)?) throws {
+  package mutating func set(_ name: String, encoding value: (some Encodable)?) throws {
     guard let value else { return }
     begin(name)
     bytes += try APIJSON.encode(value)

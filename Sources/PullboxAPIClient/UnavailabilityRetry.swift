@@ -1,5 +1,4 @@
 public import CoreTypes
-public import ServiceRuntime
 
 /// How long the calls of a client are made again while no service answers them, for example while it
 /// restarts. Only for services at which every request may be made twice.

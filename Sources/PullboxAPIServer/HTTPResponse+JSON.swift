@@ -1,5 +1,6 @@
 public import HTTPServer
 public import PullboxAPI
+import ServiceAPI
 
 extension HTTPResponse {
   // A responder that it was put into would keep room for all of it while it waits.

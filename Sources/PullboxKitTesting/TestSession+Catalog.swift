@@ -5,7 +5,9 @@ import Crypto
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
+import PullboxOperatorKit
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
 import PullboxTesting
+import ServiceAPI
 
 /// The part of the store, of the customer's bank and of the customer's parents.
 extension TestSession {

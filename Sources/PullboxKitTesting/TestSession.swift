@@ -7,8 +7,10 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 public import PullboxKit
+public import PullboxOperatorKit
 import PullboxTesting
 import SandboxStore
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

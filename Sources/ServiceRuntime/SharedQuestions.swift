@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// Questions that cost something to ask: a task that asks what is being asked already waits for the same answer.

@@ -1,4 +1,5 @@
 internal import CLinux
+import CoreTypes
 internal import Dispatch
 internal import Glibc
 internal import Synchronization

@@ -1,3 +1,4 @@
+import CoreTypes
 import DesktopService
 import Dispatch
 import ServiceRuntime

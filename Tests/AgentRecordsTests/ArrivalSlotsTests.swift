@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import AgentRecords

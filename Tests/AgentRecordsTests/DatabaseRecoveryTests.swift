@@ -6,6 +6,7 @@ import Database
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

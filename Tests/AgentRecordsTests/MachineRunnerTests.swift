@@ -1,8 +1,10 @@
 import AgentTesting
 import Commerce
+import CoreTypes
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import Testing

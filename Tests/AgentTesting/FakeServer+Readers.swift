@@ -3,6 +3,7 @@ import HTTPServer
 package import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
+package import ServiceAPI
 
 /// The keys of applications for reading, as the delivery server makes them.
 package struct FakeReaders: Sendable {

@@ -8,6 +8,7 @@ import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import ServiceRuntime
 
 extension FakeServer {

@@ -6,6 +6,7 @@ import HTTPServer
 package import PackageTesting
 package import PullboxAPI
 package import PullboxTesting
+package import ServiceAPI
 import ServiceRuntime
 
 /// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers

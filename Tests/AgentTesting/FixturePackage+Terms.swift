@@ -1,7 +1,8 @@
 import ContentPackage
 import CoreTypes
 package import PackageTesting
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 extension FixturePackage {
   /// The terms of its download, without addresses and a ticket.

@@ -1,7 +1,9 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

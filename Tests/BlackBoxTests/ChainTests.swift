@@ -1,5 +1,6 @@
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @Suite("The chain from purchase to finished transaction", .timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @Suite("Completions from outside", .timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import Foundation
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// A server that takes the sandbox store for Apple's: it is told of refund requests by notifications, and answers and finishes

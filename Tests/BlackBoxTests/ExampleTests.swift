@@ -2,6 +2,7 @@ import Commerce
 import Glibc
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

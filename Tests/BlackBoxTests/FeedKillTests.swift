@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @Suite("A feed, while server and device are killed", .serialized, .timeLimit(.minutes(5)))

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// The requests that open nothing: missing purchases, receipts that are not right, tickets that do not fit.

@@ -1,6 +1,7 @@
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// Serialized: each test moves tens of megabytes, and what is measured is bytes, not how well they share a machine.

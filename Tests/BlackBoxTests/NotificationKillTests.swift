@@ -5,6 +5,7 @@ import HTTPClient
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Synchronization
 import Testing
 

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -4,6 +4,7 @@ import Foundation
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// A refund, and its being taken back, in the middle of a large body.

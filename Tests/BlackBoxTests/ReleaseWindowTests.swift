@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// No herd: a release hands each device a slot of its own.

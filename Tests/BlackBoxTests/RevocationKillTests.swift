@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// docs/delivery.md, "Revocation": of many grants each is revoked by a write of its own.

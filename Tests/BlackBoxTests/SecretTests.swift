@@ -5,6 +5,7 @@ import Foundation
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -5,6 +5,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -4,6 +4,7 @@ import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// The server's questions to its stores, counted at the stores.

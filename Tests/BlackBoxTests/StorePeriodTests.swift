@@ -1,8 +1,10 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import Foundation
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// A month of five seconds, so that a subscription's whole course takes half a minute.

@@ -1,6 +1,7 @@
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @Suite("What the network does to a download", .serialized, .timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import CoreTypes
 import Crypto
 import DeliveryModel
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import CatalogDocuments

@@ -1,5 +1,6 @@
 import Commerce
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import CatalogDocuments

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

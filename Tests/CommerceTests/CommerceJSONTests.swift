@@ -1,4 +1,5 @@
 import Commerce
+import Entitlements
 import Foundation
 import Testing
 

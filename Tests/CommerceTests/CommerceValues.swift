@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 
 // Values from their text. A test's own literal that is none ends the test run: it is a mistake in the test.
 

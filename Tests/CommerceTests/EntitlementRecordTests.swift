@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import Testing
 
 /// The changes that an operator makes in the catalog after something was delivered, and what must not come of them.

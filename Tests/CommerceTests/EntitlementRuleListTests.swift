@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import Testing
 
 /// The closed list of docs/entitlements.md, one test for each rule.

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxTesting
 import Testing
 

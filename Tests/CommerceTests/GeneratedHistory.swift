@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxTesting
 
 /// A customer's transactions over a few hours, drawn at random, and the shop they are of. Everything happens at whole

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxTesting
 
 /// A customer's whole story with one publication, drawn at random, and an instant at which it is looked at: up to 60

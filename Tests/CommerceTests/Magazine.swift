@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 
 /// A magazine whose issues appear on the first of each month of 2026, its subscriptions, and what else a shop has.
 enum Magazine {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import Testing
 
 /// Purchases of a product itself, and refunds: each rule beside what it must not do.

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import Testing
 
 /// The events of subscriptions and purchases, each as the rules see it.

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import Testing
 
 /// "All content published between each subscription start and end date, and the content that was initially unlocked

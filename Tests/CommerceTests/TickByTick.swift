@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Entitlements
 
 /// The products that a story opens, found without any means of the rules: by walking over every tick of it, one after the other, and
 /// noting what was paid, served and published then. Slow, and simple enough to be read against docs/entitlements.md.

@@ -4,6 +4,7 @@ import Database
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

@@ -6,6 +6,7 @@ import DeliveryTesting
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Synchronization
 import Testing
 

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import DeliveryModel
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

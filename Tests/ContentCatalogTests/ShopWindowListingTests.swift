@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

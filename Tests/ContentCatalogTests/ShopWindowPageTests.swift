@@ -3,6 +3,7 @@ import CoreTypes
 import DeliveryRecords
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

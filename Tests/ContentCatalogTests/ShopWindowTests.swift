@@ -3,6 +3,7 @@ import CoreTypes
 import DeliveryModel
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

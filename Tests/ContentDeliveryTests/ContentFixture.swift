@@ -6,6 +6,7 @@ import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

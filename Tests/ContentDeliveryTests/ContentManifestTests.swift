@@ -1,5 +1,6 @@
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

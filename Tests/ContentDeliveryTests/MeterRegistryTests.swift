@@ -5,6 +5,7 @@ import Dispatch
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -3,6 +3,7 @@ import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

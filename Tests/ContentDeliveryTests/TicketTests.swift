@@ -1,6 +1,7 @@
 import Commerce
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

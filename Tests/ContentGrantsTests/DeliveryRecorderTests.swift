@@ -7,6 +7,7 @@ import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

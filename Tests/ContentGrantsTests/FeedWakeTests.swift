@@ -5,6 +5,7 @@ import Crypto
 import Database
 import DeliveryModel
 import DeliveryTesting
+import Entitlements
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

@@ -4,6 +4,7 @@ import Crypto
 import DeliveryModel
 import PullboxAPI
 import Receipts
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

@@ -5,8 +5,10 @@ import Crypto
 import Database
 import DeliveryModel
 import DeliveryTesting
+import Entitlements
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import DeliveryModel
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

@@ -5,6 +5,7 @@ import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

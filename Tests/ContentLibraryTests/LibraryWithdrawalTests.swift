@@ -7,6 +7,7 @@ import Glibc
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

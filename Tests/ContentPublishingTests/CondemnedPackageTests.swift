@@ -7,6 +7,7 @@ import DeliverySchema
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import StorageTesting
 import Synchronization

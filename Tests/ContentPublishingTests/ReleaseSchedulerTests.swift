@@ -6,6 +6,7 @@ import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

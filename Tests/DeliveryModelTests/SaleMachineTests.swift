@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import DeliveryModel

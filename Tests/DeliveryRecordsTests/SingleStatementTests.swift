@@ -5,6 +5,7 @@ import Database
 import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import DeliveryRecords

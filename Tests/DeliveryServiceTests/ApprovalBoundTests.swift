@@ -8,6 +8,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -3,6 +3,7 @@ import Database
 import DeliveryTesting
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

@@ -7,6 +7,7 @@ import DeliveryTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

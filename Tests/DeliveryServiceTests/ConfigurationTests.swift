@@ -1,6 +1,7 @@
 import Database
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

@@ -6,6 +6,7 @@ import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

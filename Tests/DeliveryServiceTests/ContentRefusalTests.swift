@@ -5,6 +5,7 @@ import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

@@ -2,6 +2,7 @@ import HTTPClient
 import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

@@ -5,6 +5,7 @@ import ObjectStore
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import StorageTesting
 import SystemCalls
 import Testing

@@ -1,11 +1,13 @@
 import Commerce
 import CoreTypes
 import Database
+import Entitlements
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

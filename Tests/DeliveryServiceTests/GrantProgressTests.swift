@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

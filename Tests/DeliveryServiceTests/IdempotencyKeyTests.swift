@@ -8,6 +8,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

@@ -8,6 +8,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import SystemCalls
 import Testing
 

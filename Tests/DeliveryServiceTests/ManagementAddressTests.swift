@@ -1,6 +1,7 @@
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

@@ -4,6 +4,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -3,6 +3,7 @@ import HTTPServer
 import Monitoring
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

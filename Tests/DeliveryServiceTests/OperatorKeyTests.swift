@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

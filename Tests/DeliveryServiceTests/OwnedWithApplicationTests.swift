@@ -1,9 +1,11 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

@@ -5,6 +5,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import Synchronization
 import Testing
 

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

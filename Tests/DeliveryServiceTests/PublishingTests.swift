@@ -4,6 +4,7 @@ import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

@@ -4,6 +4,7 @@ import Database
 import DeliveryModel
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

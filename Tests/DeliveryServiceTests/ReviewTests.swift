@@ -2,6 +2,7 @@ import Commerce
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -2,6 +2,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -7,6 +7,7 @@ import PackageTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

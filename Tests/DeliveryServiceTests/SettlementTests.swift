@@ -8,6 +8,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Synchronization
 import Testing
 

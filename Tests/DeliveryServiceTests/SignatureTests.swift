@@ -6,6 +6,7 @@ import Crypto
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

@@ -3,9 +3,11 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import Database
+import Entitlements
 import HTTPServer
 import PullboxAPI
 import Receipts
+import ServiceAPI
 import Testing
 
 @testable import ContentDelivery

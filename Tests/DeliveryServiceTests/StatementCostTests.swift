@@ -10,6 +10,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import Synchronization
 import Testing
 

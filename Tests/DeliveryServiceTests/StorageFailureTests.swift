@@ -9,6 +9,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Synchronization
 import SystemCalls
 import Testing

@@ -7,6 +7,7 @@ import PackageStorage
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Synchronization
 import Testing
 

@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import Testing
 
 @testable import OperatorConsole

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import PaymentStores

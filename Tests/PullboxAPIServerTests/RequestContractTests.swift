@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @Suite("What a request says")

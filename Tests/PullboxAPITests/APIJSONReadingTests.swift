@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// Types that read their members in other ways than synthesized conformances do, and the words for what is refused.

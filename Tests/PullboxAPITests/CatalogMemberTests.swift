@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// Columns of a sheet, docs/catalogue.md.

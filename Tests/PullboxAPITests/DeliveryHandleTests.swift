@@ -1,6 +1,7 @@
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @Suite("Names of grants where bytes flow, and for operators")

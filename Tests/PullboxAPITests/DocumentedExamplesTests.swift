@@ -1,5 +1,6 @@
 import Foundation
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// JSON that the documents show is JSON that the programs read and write.

@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// The members that the project's documents promise for each document on the wire. The samples are read and written

@@ -1,6 +1,7 @@
 import Commerce
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// The words of enumerations, and bounds, as the pages tell them.

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// The documents that are made of what is there: descriptions of it, reports of it.

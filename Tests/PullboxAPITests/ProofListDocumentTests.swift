@@ -1,5 +1,6 @@
 import Commerce
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// The proofs of a request, docs/stores.md: one whose members stand beside the others, or 1 to 8 as `proofs`.

@@ -2,6 +2,7 @@ import Commerce
 import Crypto
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// The patterns and lengths of docs/openapi.yaml, held against the types that read such texts.

@@ -1,5 +1,7 @@
 import Commerce
+import Entitlements
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// The policy of a publication, docs/entitlements.md.

@@ -1,5 +1,6 @@
 import Foundation
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// Every wire type, read and written, held against samples that were written by hand.

@@ -1,5 +1,6 @@
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// Values that are one text: what is read is written, and what is written is read as the same.

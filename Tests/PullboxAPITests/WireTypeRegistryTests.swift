@@ -13,10 +13,12 @@ struct WireTypeRegistryTests {
 
   private static func sources() throws -> [(path: String, text: String)] {
     let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
-    let folder = URL(filePath: root + "/Sources/PullboxAPI")
-    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-    return try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
-      .map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
+    return try ["PullboxAPI", "ServiceAPI"].flatMap { module in
+      let folder = URL(filePath: "\(root)/Sources/\(module)")
+      let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+      return try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+        .map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
+    }
   }
 
   /// The public types that a file declares, by the layout that the formatter gives every file: two spaces a level.
@@ -40,7 +42,7 @@ struct WireTypeRegistryTests {
     return found
   }
 
-  @Test("every public Codable type of the module has a sample or its words, and no sample is of another")
+  @Test("every public Codable type of both modules has a sample or its words, and no sample is of another")
   func complete() throws {
     let declared = try Self.sources().flatMap { Self.declarations(in: $0.text) }.filter(\.isCodable).map(
       \.name)

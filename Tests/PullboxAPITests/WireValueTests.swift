@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// Values inside wire documents: dates, lengths, digests, keys and names, at their bounds.

@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import PullboxDoctor

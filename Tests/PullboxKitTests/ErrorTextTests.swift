@@ -4,6 +4,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
+import PullboxOperatorKit
 import Testing
 
 /// `localizedDescription` is what an app shows; without a text of its own it names the type and a number.

@@ -2,6 +2,7 @@ import Commerce
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Synchronization
 import Testing
 

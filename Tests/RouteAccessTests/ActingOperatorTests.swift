@@ -3,6 +3,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import RouteAccess

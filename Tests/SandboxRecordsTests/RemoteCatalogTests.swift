@@ -2,6 +2,7 @@ import Commerce
 import HTTPClient
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import SandboxRecords

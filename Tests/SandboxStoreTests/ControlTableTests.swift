@@ -8,6 +8,7 @@ import PullboxAPIServer
 import PullboxTesting
 import Receipts
 import SandboxRecords
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Receipts
 import SandboxRecords
+import ServiceAPI
 import Testing
 
 @testable import SandboxStore

@@ -8,6 +8,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import Testing

@@ -6,6 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxTesting
 import SandboxRecords
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import Testing

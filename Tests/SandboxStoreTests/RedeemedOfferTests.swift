@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import SandboxStore

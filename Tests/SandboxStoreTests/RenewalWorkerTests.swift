@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxTesting
 import SandboxRecords
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -1,6 +1,7 @@
 import Commerce
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 @testable import SandboxStore

@@ -5,6 +5,7 @@ import Database
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import SandboxStore

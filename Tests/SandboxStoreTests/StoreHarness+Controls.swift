@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// The questions and settings of tests about subscriptions.

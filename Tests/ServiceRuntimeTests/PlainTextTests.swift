@@ -1,5 +1,6 @@
 import CoreTypes
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @Suite("Text of others, for people")

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import PullboxAPI
+package import ServiceAPI
 
 /// When each of what is to be fetched is: by a clock that is never set. A device's wall clock may be years off until a network tells it the
 /// time, and what is due must neither wait for the year to come round nor come at once because of that. Pure.

@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// Everything the agent remembers of a content job.
 package struct ContentJobRecord: MachineRecord {

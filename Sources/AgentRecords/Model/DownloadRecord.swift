@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import PullboxAPI
+package import ServiceAPI
 
 /// Everything the agent remembers of a download.
 package struct DownloadRecord: MachineRecord {

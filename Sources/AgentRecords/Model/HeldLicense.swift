@@ -1,7 +1,9 @@
 package import Commerce
 package import CoreTypes
 package import Crypto
+import Entitlements
 package import PullboxAPI
+package import ServiceAPI
 
 /// The license that this device holds: what it says at a time, and when another is wanted. Pure.
 package struct HeldLicense: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Commerce
 package import CoreTypes
+import Entitlements
 package import PullboxAPI
 
 /// How a product of the account stood when the server told of it last. Pure.

@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The keys of one service by which its licenses count. Pure.
 ///

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import PullboxAPI
+package import ServiceAPI
 
 /// The state machine of a transaction on this device: decides, without any I/O, what to ask, to download and
 /// to wait for until nothing is owed.

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
+import ServiceAPI
 
 extension AgentDatabase {
   /// Inserts or replaces it, also in place of an earlier job of the same digest.

@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import Database
 package import PullboxAPI
+import ServiceAPI
 
 extension AgentDatabase {
   /// Creates a download for each of `products` that this transaction has none for, in that order. One write.

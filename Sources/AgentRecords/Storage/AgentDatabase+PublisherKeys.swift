@@ -1,7 +1,8 @@
 package import Commerce
 package import ContentPackage
 import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 extension AgentDatabase {
   /// Returns the signature policy for content of these terms on this device.

@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// How far products were read on this device. Content that is removed keeps its record: fetched again, it is read on.
 extension AgentDatabase {

@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import Database
 package import PullboxAPI
+import ServiceAPI
 
 /// Which transactions a list is of.
 package enum TransactionFilter: String, CaseIterable, Sendable {

@@ -1,6 +1,7 @@
 package import Commerce
 import CoreTypes
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// Finds products by the beginnings of words in their titles and in those of their publications, in every language that these have. A
 /// word of a script without spaces is found by any part of it.

@@ -2,6 +2,7 @@ package import CatalogDocuments
 package import Commerce
 package import ContentCatalog
 import CoreTypes
+package import Entitlements
 
 /// The shelves of the whole catalog, arranged once for each change of it.
 package struct CatalogOrder: Sendable {

@@ -4,7 +4,9 @@ package import ContentCatalog
 import ContentPackage
 import CoreTypes
 import DeliveryRecords
+import Entitlements
 import PullboxAPI
+import ServiceAPI
 
 extension FeedComposer {
   /// Returns the subscriptions to the publication that are for sale.

@@ -6,6 +6,7 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import ServiceRuntime
 import Synchronization
 import SystemCalls

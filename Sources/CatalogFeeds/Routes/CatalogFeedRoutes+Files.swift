@@ -13,6 +13,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import SystemCalls
 
 /// The routes that feeds lead to: pictures, samples, packages of what is owned or free, and the page of the shop.

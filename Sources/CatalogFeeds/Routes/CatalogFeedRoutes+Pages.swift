@@ -13,6 +13,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import SystemCalls
 
 /// The routes by which a comic is read page by page: its manifest, and its pages.

@@ -9,6 +9,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// The devices and readers' keys of a customer, for operators. See docs/catalogue-feeds.md ("Readers' keys").
 package struct CustomerRoutes: Sendable {

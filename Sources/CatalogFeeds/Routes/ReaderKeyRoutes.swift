@@ -12,6 +12,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// The keys of applications for reading over HTTP, for the agent of a customer, which shows the proofs of what was bought. Proofs are
 /// long, so that all three are posted.

@@ -3,6 +3,7 @@ import CoreTypes
 package import Crypto
 package import HTTPServer
 package import PullboxAPI
+package import ServiceAPI
 
 /// Single files of packages, for requests that open a package by other means than a ticket.
 extension ContentRoutes {

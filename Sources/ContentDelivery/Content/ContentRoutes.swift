@@ -2,8 +2,9 @@ import ContentPackage
 package import CoreTypes
 package import Crypto
 package import HTTPServer
-package import PullboxAPI
+import PullboxAPI
 import PullboxAPIServer
+package import ServiceAPI
 
 /// Answers the requests for content that the loops defer: refusals that name a time, packages that have first to be opened, bodies that a proxy sends, manifests and Metalink documents.
 package struct ContentRoutes: Sendable {

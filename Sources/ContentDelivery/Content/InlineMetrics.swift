@@ -1,3 +1,4 @@
+import CoreTypes
 package import Monitoring
 import PullboxAPI
 import Synchronization

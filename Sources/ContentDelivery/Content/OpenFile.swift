@@ -2,7 +2,8 @@ import CoreTypes
 package import Crypto
 package import HTTPParsing
 package import HTTPServer
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// A stored file of a package as loops send it: its place, and the head lines that every response about it carries.
 package final class OpenFile: Sendable {

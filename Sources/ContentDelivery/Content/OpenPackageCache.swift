@@ -1,7 +1,9 @@
 package import ContentPackage
+import CoreTypes
 package import Crypto
 import HTTPServer
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import Synchronization
 
 /// The packages that can be sent, with a bounded number of open descriptors. An open package is found without waiting;

@@ -1,6 +1,7 @@
 package import Crypto
 package import HTTPServer
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The packages that may be sent, as those who keep them know them. Content is delivered through it without a database of its
 /// own: what is asked here is remembered in an ``OpenPackageCache``.

@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 
 /// The bytes of one diagnostic response, and the pause within them.

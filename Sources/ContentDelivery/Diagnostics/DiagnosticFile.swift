@@ -1,6 +1,7 @@
 import CoreTypes
 package import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import SystemCalls
 
 /// The small file that is sent as packages are: it lies beside them, so that a proxy that sends packages can send it. It is

@@ -3,6 +3,7 @@ import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -1,6 +1,7 @@
 package import Crypto
 import HTTPServer
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import Synchronization
 
 /// Counts the body bytes that the kernel accepted for a grant and for its device, on every loop at once.

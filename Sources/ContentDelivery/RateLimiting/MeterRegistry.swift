@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import Synchronization
 
 /// The meters of the grants and devices that content is sent to: one ``GrantMeter`` a grant, which shares a

@@ -3,6 +3,7 @@ package import CoreTypes
 package import Crypto
 package import Monitoring
 package import PullboxAPI
+package import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

@@ -1,7 +1,8 @@
 package import Commerce
 import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// A short-lived token for one grant and one package, which the delivery plane checks by itself: without the
 /// database, the store or another process.

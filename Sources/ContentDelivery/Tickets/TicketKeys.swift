@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Crypto
 import PullboxAPI
+import ServiceAPI
 
 /// The keys that tickets are sealed with. New tickets use the newest key that seals; older keys are kept until none of their
 /// tickets can still be valid, so that a rotation refuses no client. It is a value: each loop holds a copy, so a

@@ -4,6 +4,7 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 
 /// The facts about a feed that one read of the database finds.
 struct FeedFacts: Sendable {

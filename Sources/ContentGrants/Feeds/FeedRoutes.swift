@@ -6,6 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// `GET /v1/feed`: what becomes of what a device's customer owns, as a long poll or as server-sent events.
 /// Follows docs/delivery.md ("Feeds").

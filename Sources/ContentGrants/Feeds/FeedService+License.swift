@@ -5,7 +5,9 @@ import Crypto
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 
 extension FeedService {

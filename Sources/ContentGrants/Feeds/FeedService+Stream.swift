@@ -4,6 +4,7 @@ import DeliveryModel
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

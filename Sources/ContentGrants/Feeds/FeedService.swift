@@ -1,4 +1,4 @@
-package import Commerce
+import Commerce
 package import ContentCatalog
 package import ContentDelivery
 package import CoreTypes
@@ -6,6 +6,7 @@ import Crypto
 package import Database
 package import DeliveryModel
 package import DeliveryRecords
+package import Entitlements
 package import Monitoring
 import PaymentStores
 package import PullboxAPI

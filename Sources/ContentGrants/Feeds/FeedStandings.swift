@@ -3,6 +3,7 @@ import ContentCatalog
 import CoreTypes
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PaymentStores
 
 /// How every product that a customer's transactions concern stands for a device. Pure.

@@ -3,6 +3,7 @@ import Crypto
 package import Database
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 
 /// The keys that licenses are signed with. They lie in the database, so that all servers of it have the same ones and a backup keeps them.

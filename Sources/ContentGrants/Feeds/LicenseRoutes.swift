@@ -6,6 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// `GET /v1/license` and `GET /v1/license/keys`: what a device's customer owns, signed, and the keys to verify it by.
 package struct LicenseRoutes: Sendable {

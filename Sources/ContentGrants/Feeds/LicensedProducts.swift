@@ -2,7 +2,9 @@ import Commerce
 import ContentCatalog
 import CoreTypes
 import DeliveryModel
+import Entitlements
 import PullboxAPI
+import ServiceAPI
 
 /// The products of a customer as a license lists them. Pure.
 ///

@@ -2,8 +2,9 @@ import CoreTypes
 package import Crypto
 import DeliveryModel
 import DeliveryRecords
-package import PullboxAPI
+import PullboxAPI
 package import Receipts
+package import ServiceAPI
 
 /// A completion as it came in. What a signed one says is not known before its signature was checked with the
 /// key that its grant names.

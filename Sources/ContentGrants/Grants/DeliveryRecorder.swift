@@ -5,7 +5,8 @@ import Crypto
 package import Database
 import DeliveryRecords
 package import Monitoring
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 package import ServiceRuntime
 import Synchronization
 

@@ -2,6 +2,7 @@ import Commerce
 import ContentCatalog
 import CoreTypes
 import DeliveryRecords
+import Entitlements
 import PullboxAPI
 
 /// Whether a sale leaves nothing to deliver: what it opened is where it belongs already, or cannot be had. No device will ever report

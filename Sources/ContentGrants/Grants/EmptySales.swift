@@ -4,6 +4,7 @@ package import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+package import Entitlements
 import Monitoring
 import PullboxAPI
 package import ServiceRuntime

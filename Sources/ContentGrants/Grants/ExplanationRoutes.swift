@@ -5,11 +5,13 @@ import Crypto
 package import Database
 package import DeliveryModel
 import DeliveryRecords
+import Entitlements
 package import HTTPServer
 import PaymentStores
 package import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// Why a customer may have a product at an instant, for operators: from the ledger alone, no store is asked.
 /// Follows docs/entitlements.md ("Explanations").

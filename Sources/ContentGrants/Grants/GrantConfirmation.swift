@@ -7,6 +7,7 @@ package import DeliveryRecords
 import Monitoring
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 import Synchronization
 import SystemCalls

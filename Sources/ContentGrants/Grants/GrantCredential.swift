@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxAPIServer
 import Receipts
 import RouteAccess
+import ServiceAPI
 
 /// The evidence in a request that it comes from a grant's device: knowing the grant's name proves nothing.
 /// ``check(for:at:)`` is pure; the clock is the caller's.

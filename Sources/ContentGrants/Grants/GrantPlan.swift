@@ -6,8 +6,10 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 
 /// An order for a grant: a product, and where the request names them the version and the transaction that pays.
 /// One request has 1 to 200 of them, each of another product.

@@ -5,6 +5,7 @@ package import HTTPServer
 package import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+package import ServiceAPI
 
 /// Entitlements, grants, tickets and completions over HTTP, for devices. docs/delivery.md describes the
 /// requests and docs/openapi.yaml has their documents.

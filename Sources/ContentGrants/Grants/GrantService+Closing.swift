@@ -5,8 +5,10 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 
 /// Content that closes although nothing was taken back: with a license, or with the subscription where the publication's policy says so.

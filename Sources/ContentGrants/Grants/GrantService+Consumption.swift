@@ -6,6 +6,7 @@ import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 
 extension GrantService {
   /// Puts in the outbox what was delivered of a purchase, for its store that asks before it decides on a refund. Answers

@@ -3,6 +3,7 @@ import ContentCatalog
 import CoreTypes
 import Database
 import DeliveryRecords
+import Entitlements
 import PaymentStores
 import PullboxAPI
 

@@ -4,8 +4,10 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 
 /// The entitlements of proofs: the plan of a restore.
 extension GrantService {

@@ -4,7 +4,8 @@ import Database
 import DeliveryModel
 import DeliveryRecords
 package import PaymentStores
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The grace while a store is away: its last good verdict on the same proof serves the same device, as long as
 /// ``GrantService/storeGrace`` says. A purchase that was revoked meanwhile stays so, since each transaction is taken by the

@@ -7,7 +7,8 @@ import Database
 import DeliveryModel
 import DeliveryRecords
 import PaymentStores
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 extension GrantService {
   /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them

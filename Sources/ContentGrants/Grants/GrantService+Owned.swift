@@ -4,7 +4,9 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PullboxAPI
+import ServiceAPI
 import SystemCalls
 
 /// The possessions of customers, for operators: from the ledger alone, no store is asked.

@@ -2,6 +2,7 @@ package import Commerce
 import CoreTypes
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 
 /// The proofs of one request, each with what its store says of it.
 struct ShownProofs: Sendable {

@@ -6,7 +6,8 @@ import Database
 package import DeliveryModel
 package import DeliveryRecords
 import PaymentStores
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The grants of applications for reading, which show a key of their customer's in place of a proof: the ledger alone is asked, and no
 /// store. Nothing that they fetch finishes a transaction.

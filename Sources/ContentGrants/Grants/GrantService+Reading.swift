@@ -5,6 +5,7 @@ package import DeliveryModel
 import DeliveryRecords
 package import PullboxAPI
 import PullboxAPIServer
+package import ServiceAPI
 
 /// How far customers have read, on all of their devices and applications.
 extension GrantService {

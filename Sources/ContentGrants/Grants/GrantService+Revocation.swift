@@ -4,8 +4,9 @@ import Database
 import DeliveryModel
 import DeliveryRecords
 import PaymentStores
-package import PullboxAPI
+import PullboxAPI
 package import PullboxAPIServer
+package import ServiceAPI
 
 extension GrantService {
   /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are

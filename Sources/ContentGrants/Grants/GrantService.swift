@@ -6,10 +6,12 @@ import Crypto
 import Database
 package import DeliveryModel
 import DeliveryRecords
+package import Entitlements
 package import Monitoring
 package import PaymentStores
-package import PullboxAPI
+import PullboxAPI
 import Receipts
+package import ServiceAPI
 
 /// The way of a purchase: receipt → verdict → grant → ticket, and completion → transaction finished. The service asks the
 /// store that issued the proof, checks its verdict against the catalog (``EntitlementRules``), and leaves every change to

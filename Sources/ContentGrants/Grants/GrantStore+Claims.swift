@@ -5,6 +5,7 @@ package import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 
 /// The admission of a purchase's application accounts and devices: a grant is for an account that the purchase belongs to,
 /// on as many devices as its store's rules allow. The write that makes the grant decides.

@@ -5,6 +5,7 @@ import Database
 import DeliveryModel
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 
 /// From a device's report to the end of its transaction.
 extension GrantStore {

@@ -5,9 +5,10 @@ import Database
 import DeliveryModel
 import DeliveryRecords
 import PaymentStores
-package import PullboxAPI
+import PullboxAPI
 package import PullboxAPIServer
 import RouteAccess
+package import ServiceAPI
 
 extension GrantStore {
   /// How a grant stands after a write.

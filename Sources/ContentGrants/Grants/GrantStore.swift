@@ -5,9 +5,11 @@ import Crypto
 package import Database
 package import DeliveryModel
 package import DeliveryRecords
+import Entitlements
 import PaymentStores
-package import PullboxAPI
+import PullboxAPI
 import PullboxAPIServer
+package import ServiceAPI
 
 /// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the
 /// machine decides and its state, the history and the outbox are written together.

@@ -5,6 +5,7 @@ import DeliveryModel
 package import DeliveryRecords
 package import PullboxAPI
 import RouteAccess
+package import ServiceAPI
 
 /// The lists and decisions of operators.
 extension Outbox {

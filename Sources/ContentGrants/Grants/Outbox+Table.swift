@@ -6,6 +6,7 @@ import DeliveryRecords
 package import Monitoring
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

@@ -7,6 +7,7 @@ import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -7,6 +7,7 @@ import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 import Synchronization
 

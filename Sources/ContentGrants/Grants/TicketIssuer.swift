@@ -6,6 +6,7 @@ import DeliveryModel
 import DeliveryRecords
 package import Monitoring
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 
 /// Seals tickets for grants that live, with the newest key.

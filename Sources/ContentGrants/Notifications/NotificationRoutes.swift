@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIServer
 import Receipts
 package import RouteAccess
+import ServiceAPI
 
 /// Where stores post what they tell. The routes need no key: a signature or a token says who posts.
 package struct NotificationRoutes: Sendable {

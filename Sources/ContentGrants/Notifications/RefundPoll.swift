@@ -6,6 +6,7 @@ import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 
 /// Asks the stores again about the purchases whose content is being sent at the moment, whatever they said a short while ago: a refund

@@ -7,6 +7,7 @@ package import PaymentStores
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// How each store stands with this server, for operators.
 package struct StoreStatusRoutes: Sendable {

@@ -1,5 +1,6 @@
 package import AgentRecords
 package import Commerce
+import CoreTypes
 import Synchronization
 
 /// The server's listings that the records hold, read by everything that shows an item.

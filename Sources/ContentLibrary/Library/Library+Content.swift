@@ -4,6 +4,7 @@ package import ContentPackage
 package import CoreTypes
 import Crypto
 package import PullboxAPI
+package import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -2,6 +2,7 @@ package import AgentRecords
 package import Commerce
 package import CoreTypes
 package import PullboxAPI
+package import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import SystemCalls

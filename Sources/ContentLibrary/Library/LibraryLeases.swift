@@ -1,4 +1,5 @@
 package import Commerce
+import CoreTypes
 package import ServiceRuntime
 import Synchronization
 

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Synchronization
 
 /// Lets one task at a time work on a product's content, in the order in which they ask; different products are free of each

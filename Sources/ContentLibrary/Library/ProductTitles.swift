@@ -1,4 +1,5 @@
 package import Commerce
+import CoreTypes
 import Synchronization
 
 /// The titles of products, as the newest manifest that this process has read names them, or the server's list before there is

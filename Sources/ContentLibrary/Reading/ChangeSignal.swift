@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// A count of changes that any number of tasks wait for: each looks at what it is interested in, and waits for the next change where that

@@ -1,4 +1,5 @@
 package import ContentPackage
+import CoreTypes
 import Synchronization
 package import SystemCalls
 

@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's

@@ -1,4 +1,5 @@
 import ContentPackage
+import CoreTypes
 import Dispatch
 import Synchronization
 import SystemCalls

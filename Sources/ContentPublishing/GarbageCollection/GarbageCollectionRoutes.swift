@@ -3,6 +3,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// Collection on demand. docs/uploading.md ("Garbage collection") has the request.
 package struct GarbageCollectionRoutes: Sendable {

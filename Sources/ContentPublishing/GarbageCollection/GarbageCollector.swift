@@ -5,7 +5,8 @@ package import Database
 import DeliveryModel
 package import DeliveryRecords
 package import PackageStorage
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 package import ServiceRuntime
 import SystemCalls
 

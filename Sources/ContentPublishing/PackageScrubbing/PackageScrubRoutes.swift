@@ -2,6 +2,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// How the stored packages stand, and a round on demand. See docs/uploading.md ("Damaged packages").
 package struct PackageScrubRoutes: Sendable {

@@ -5,7 +5,8 @@ package import Crypto
 package import Database
 package import DeliveryRecords
 package import PackageStorage
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 package import ServiceRuntime
 import SystemCalls
 

@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 import SystemCalls
 

@@ -8,7 +8,8 @@ import Crypto
 package import Database
 import DeliveryRecords
 package import PackageStorage
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import ServiceRuntime
 import Synchronization
 package import SystemCalls

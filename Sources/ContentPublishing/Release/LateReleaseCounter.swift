@@ -3,7 +3,9 @@ import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import PullboxAPI
+import ServiceAPI
 
 /// Counts, before an issue is released behind its date, the subscribers to whom it opens and would not have at
 /// that date. It reads only, over several transactions: the count is what the ledger said while it was made.

@@ -3,7 +3,8 @@ import CoreTypes
 package import Database
 package import DeliveryModel
 import DeliveryRecords
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// Tells how a version spreads, and how near its release is to pausing itself.
 package struct ReleaseCourseReader: Sendable {

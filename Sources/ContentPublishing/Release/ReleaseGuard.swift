@@ -6,6 +6,7 @@ package import DeliveryModel
 import DeliveryRecords
 package import Monitoring
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 import Synchronization
 

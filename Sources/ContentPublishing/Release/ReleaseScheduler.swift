@@ -5,6 +5,7 @@ package import Database
 import DeliveryModel
 package import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 
 /// Releases versions when their dates have come. The dates are in the database: what came due while no server

@@ -7,6 +7,7 @@ package import Database
 import DeliveryModel
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 package import SystemCalls
 
 /// Says, before a version is released, how many bytes the devices that hold another one will fetch. See

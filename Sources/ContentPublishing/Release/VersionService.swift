@@ -8,6 +8,7 @@ import DeliveryRecords
 package import PullboxAPI
 package import PullboxAPIServer
 package import RouteAccess
+package import ServiceAPI
 
 /// Review, release and withdrawal of versions. Every step can be repeated, and is in the audit log.
 ///

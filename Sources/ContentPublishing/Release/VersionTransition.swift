@@ -6,6 +6,7 @@ import Database
 import DeliveryModel
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 
 /// One step with one version, written down: the plan decides, and the new states, the audit log and the count
 /// of catalog changes are one transaction.

@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the
 /// one before rather than waiting for it: its client has given that one up. docs/uploading.md ("The draft by

@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.
 /// A newer request about an upload ends the one before, as in the draft: a client that resumes has given that

@@ -6,6 +6,7 @@ package import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
+import ServiceAPI
 
 /// `/v1/operator/uploads`: one set of uploads in two protocols, tus 1.0.0 and
 /// draft-ietf-httpbis-resumable-upload. The fields of a request tell which one it speaks. See

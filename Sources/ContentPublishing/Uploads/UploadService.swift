@@ -7,6 +7,7 @@ import DeliveryRecords
 import HTTPServer
 package import PackageStorage
 package import PullboxAPI
+package import ServiceAPI
 
 /// Receives uploads, whatever protocol their requests speak: an ``AppendPolicy`` has the protocol's rules.
 /// One request at a time holds an upload, so that two clients never mix bytes; the others are refused

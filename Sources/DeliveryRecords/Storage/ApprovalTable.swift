@@ -1,7 +1,8 @@
 package import CoreTypes
 package import Crypto
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The steps that wait for another operator's approval, and those that did, with what the audit log has of them. Its functions run in the
 /// caller's transaction, throw ``DatabaseError``, and need no lock: each statement decides by itself.

@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.
 /// Its functions run in the caller's transaction and throw ``DatabaseError``.

@@ -2,7 +2,8 @@ import Commerce
 package import CoreTypes
 package import Database
 import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// How many rows there are of what metrics show. Triggers of the tables keep the counts in the transaction that changes a
 /// row, so that nothing is counted when a page of metrics is asked for.

@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// How many bytes were sent for each grant, in rows of a few bytes: while downloads run, these change every few
 /// seconds.

@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The course of deliveries, besides their grants. Its functions run in the caller's transaction and throw ``DatabaseError``.
 package enum DeliveryCourseTable {

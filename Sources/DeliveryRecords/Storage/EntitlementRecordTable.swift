@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import Entitlements
 
 /// The records of what transactions opened, written down when they led to content (``EntitlementRecord``).
 package enum EntitlementRecordTable {

@@ -5,6 +5,7 @@ package import Database
 package import DeliveryModel
 import DeliverySchema
 import PullboxAPI
+import ServiceAPI
 
 /// Grants as operators list them.
 extension GrantTable {

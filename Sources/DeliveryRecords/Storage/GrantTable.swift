@@ -3,7 +3,7 @@ package import CoreTypes
 package import Crypto
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+package import ServiceAPI
 
 /// The rows of grants and of what happened to them.
 ///

@@ -3,7 +3,8 @@ package import CoreTypes
 import Crypto
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// Signs that purchases go from hand to hand: each case once, with the date when it was seen last. Its
 /// functions run in the caller's transaction and throw ``DatabaseError``.

@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Database
 import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import ServiceRuntime
 
 /// The lists of the outbox that operators see, and their decisions on its calls.

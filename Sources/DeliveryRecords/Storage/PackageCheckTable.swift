@@ -1,7 +1,8 @@
 package import CoreTypes
 package import Crypto
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// When each package was last read, and what was wrong with it. Packages that were never read have no row. Its
 /// functions run in the caller's transaction and throw ``DatabaseError``.

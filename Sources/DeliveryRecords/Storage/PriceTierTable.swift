@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The rows of price tiers. The free tier has none. Its functions run in the caller's transaction and throw
 /// ``DatabaseError``.

@@ -2,7 +2,8 @@ package import Commerce
 import CoreTypes
 package import Crypto
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The rows of products' reviews, and of the screenshots for them. Both are removed with their product. The
 /// functions run in the caller's transaction and throw ``DatabaseError``.

@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 import Synchronization
 
 /// The rows of products: each a document, with the columns by which products are found beside it. What is

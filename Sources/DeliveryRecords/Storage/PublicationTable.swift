@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The rows of publications that operators have described. Every write counts a change of the catalog. The
 /// functions run in the caller's transaction and throw ``DatabaseError``.

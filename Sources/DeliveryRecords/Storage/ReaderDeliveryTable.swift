@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The record of what was sent to applications for reading, of the grants that their keys have. Its functions run in the caller's
 /// transaction and throw ``DatabaseError`` and ``ColumnTypeMismatch``.

@@ -3,7 +3,8 @@ package import CoreTypes
 package import Crypto
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The domain's types as columns hold them: the one place that says how each is stored. Identifiers and
 /// versions are text as they are written on the wire, choices their names, digests and public keys their

@@ -2,7 +2,9 @@ package import Commerce
 package import CoreTypes
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import Entitlements
+import PullboxAPI
+package import ServiceAPI
 
 /// The sales in the ledger, counted by day and by the dimensions that a report asks for. Every statement reads the part of
 /// an index that the report's days span. Purchases of applications do not count. Its functions read, in the

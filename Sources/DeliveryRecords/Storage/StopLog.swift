@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The grants, packages and publications whose stops have changed, in the order of the commits: by it nodes that share a database bring
 /// what they refuse in line with what the tables say. The log has names alone. Who applies it looks at what holds now, so that no order

@@ -3,7 +3,8 @@ package import CoreTypes
 package import Crypto
 package import Database
 package import DeliveryModel
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// Grants that were made or renewed while their store was away, and the proofs that it is to be asked about again. A proof
 /// works like a key: it is in no list and no log, and goes with the answer. Its functions run in the caller's

@@ -5,6 +5,7 @@ package import Database
 package import DeliveryModel
 import DeliverySchema
 import PullboxAPI
+import ServiceAPI
 
 /// The content version of a product that readers get now.
 package struct ReleasedContent: Hashable, Sendable {

@@ -4,6 +4,7 @@ import Crypto
 package import Database
 import DeliverySchema
 package import PullboxAPI
+package import ServiceAPI
 
 /// The rows of content versions. Their content never changes (the database refuses it); where they stand
 /// does. Its functions run in the caller's transaction and throw ``DatabaseError`` and ``ColumnTypeMismatch``.

@@ -7,6 +7,7 @@ import DeliveryRecords
 import PostgreSQLEngine
 import PullboxAPI
 import RecordTransfer
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

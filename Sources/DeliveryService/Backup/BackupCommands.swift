@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// `pullbox-server backup`, `restore` and `check`: what they take, and what they print. All block.

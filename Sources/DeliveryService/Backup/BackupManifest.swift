@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 
 /// The list of the files and packages in a generation of a backup: `backup.json`. It is written last: a generation without
 /// it was not completed. See docs/decisions/0027.

@@ -7,6 +7,7 @@ import DeliveryRecords
 import PostgreSQLEngine
 import PullboxAPI
 import RecordTransfer
+import ServiceAPI
 import SystemCalls
 
 /// Reads a state directory, or a generation of a backup, beside a server that runs or without one: the database, every package

@@ -1,7 +1,8 @@
 import Crypto
-public import PullboxAPI
+import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+public import ServiceAPI
 public import ServiceRuntime
 
 extension DeliveryConfiguration {

@@ -1,7 +1,9 @@
+import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

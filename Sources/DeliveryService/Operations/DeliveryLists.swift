@@ -8,6 +8,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// Grants and how their deliveries go, for operators, in pages and in sums. A look at what is not placed sees the newest grants, and as
 /// many as ``maximumLooked``, whatever there is.

@@ -1,6 +1,7 @@
 import Commerce
 import DeliveryRecords
 import PullboxAPI
+import ServiceAPI
 
 /// Sums of what was paid and given back, by territory and currency, without rounding. Sums are whole
 /// thousandths of a currency's unit, in 128 bits.

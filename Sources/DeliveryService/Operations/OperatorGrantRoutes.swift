@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// Revocation and reinstatement of grants over HTTP, for operators, who know a grant by its short name.
 struct OperatorGrantRoutes: Sendable {

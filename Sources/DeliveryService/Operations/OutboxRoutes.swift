@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The outbox over HTTP, for operators: a list in pages, newest first, and what may be decided of a call. See
 /// docs/delivery.md ("Calls to payment stores").

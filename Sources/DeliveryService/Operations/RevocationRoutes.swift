@@ -9,6 +9,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The revocation of all grants of a transaction, or of a device, for operators: first the plan, then the step. See docs/delivery.md
 /// ("Revocation").

@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import SystemCalls
 
 /// The reports of sales, for operators. See docs/catalogue.md ("Reports").

@@ -4,6 +4,7 @@ import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

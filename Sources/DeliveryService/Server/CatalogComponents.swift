@@ -4,6 +4,7 @@ import ContentGrants
 import ContentPublishing
 import DeliveryModel
 import DeliveryRecords
+import Entitlements
 import RouteAccess
 
 /// The catalog of what is for sale: the copy in memory that all rooms read, and the routes by which readers see it and

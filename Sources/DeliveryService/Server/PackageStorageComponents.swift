@@ -10,6 +10,7 @@ import HTTPServer
 import ObjectStore
 import PackageStorage
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// Where packages lie: in the state directory, or in an object store with a cache on this machine.

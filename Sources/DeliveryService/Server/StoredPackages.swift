@@ -6,6 +6,7 @@ import DeliveryModel
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 
 /// The packages of the state directory, for those who send them: bytes from their files, manifests from the database.
 struct StoredPackages: PackageSource {

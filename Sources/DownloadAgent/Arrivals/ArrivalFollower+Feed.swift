@@ -2,8 +2,10 @@ import AgentRecords
 import Commerce
 import ContentLibrary
 import CoreTypes
+import Entitlements
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import ServiceRuntime
 
 /// The questions to the feed, and what is made of the answers.

@@ -1,5 +1,4 @@
 import AgentRecords
-import Commerce
 import ContentLibrary
 import CoreTypes
 import PullboxAPI

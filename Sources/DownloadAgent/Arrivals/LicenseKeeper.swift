@@ -5,6 +5,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -4,7 +4,6 @@ import ContentLibrary
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
-import ServiceRuntime
 
 /// The titles of the publications that listings name, for the shelves of the device's catalog.
 extension ListingKeeper {

@@ -1,7 +1,6 @@
 import Commerce
 import HTTPServer
 import MessageBus
-import ServiceRuntime
 import Synchronization
 import SystemCalls
 

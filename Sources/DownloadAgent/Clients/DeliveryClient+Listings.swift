@@ -4,6 +4,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 
 /// How products are called and look. What is answered here says nothing of the way to the server, and holds back no other call:
 /// it is for people alone.

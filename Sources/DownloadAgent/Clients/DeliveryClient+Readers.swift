@@ -1,5 +1,6 @@
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 
 /// The keys of applications for reading, which the server makes for who shows the proofs of what was bought.
 extension DeliveryClient {

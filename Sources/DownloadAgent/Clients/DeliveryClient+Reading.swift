@@ -1,5 +1,6 @@
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 
 /// How far the grant's customer has read its product, on any device. Both requests are signed.
 extension DeliveryClient {

@@ -6,10 +6,10 @@ import CoreTypes
 import Crypto
 import HTTPClient
 import HTTPParsing
-import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import Receipts
+import ServiceAPI
 
 /// The delivery server's interface for devices.
 struct DeliveryClient: Sendable {

@@ -1,7 +1,6 @@
 import AgentRecords
 import CoreTypes
 import PullboxAPIClient
-import ServiceRuntime
 
 /// Asks both services now, for a status that says how they are and not how they were. Their ``EndpointHealth`` holds the
 /// answers. A service that wants to be left alone is not asked.

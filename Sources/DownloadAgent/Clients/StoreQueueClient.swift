@@ -5,6 +5,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 
 /// The payment store's interface for one of its customers.
 struct StoreQueueClient: Sendable {

@@ -1,6 +1,4 @@
-import Commerce
 import HTTPServer
-import PullboxAPI
 import PullboxAPIServer
 
 extension ControlInterface {

@@ -1,5 +1,4 @@
 import AgentRecords
-import Commerce
 import CoreTypes
 import HTTPServer
 import LibraryCatalog

@@ -3,7 +3,6 @@ import ContentLibrary
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
-import ServiceRuntime
 
 extension ControlInterface {
   /// Adds the routes of sections: those of the version that is read, one that is wanted, one that is given up. A product that the library does

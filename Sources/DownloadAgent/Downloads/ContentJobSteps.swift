@@ -7,6 +7,7 @@ import HTTPClient
 import MachineConditionSources
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import SystemCalls
 
 /// Runs one step of a content job: does the I/O, and leaves the states to the machine. Each step ends in one

@@ -2,6 +2,7 @@ import AgentRecords
 import ContentLibrary
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 // Speed and time remaining, over all steps of a download (docs/estimator.md).

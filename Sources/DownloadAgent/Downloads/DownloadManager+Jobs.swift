@@ -4,6 +4,7 @@ import ContentLibrary
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

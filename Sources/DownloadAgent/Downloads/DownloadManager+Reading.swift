@@ -4,6 +4,7 @@ import ContentLibrary
 import ContentPackage
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 // Downloads that are read while they come.

@@ -1,8 +1,8 @@
 import AgentRecords
-import Commerce
 import ContentLibrary
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 extension DownloadManager {
   /// Changes the environment. Jobs are held or released if it is different then. The environment is what

@@ -3,6 +3,7 @@ import Commerce
 import ContentLibrary
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 // Sections: each is a download of its own, paid by the transaction that paid for the content.

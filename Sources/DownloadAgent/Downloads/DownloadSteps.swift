@@ -5,6 +5,7 @@ import ContentPackage
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import SystemCalls
 
 /// Runs one step of a download: does the I/O, and leaves the states to the machine. Each step ends in one

@@ -1,5 +1,6 @@
 import Commerce
-import PullboxAPI
+import CoreTypes
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

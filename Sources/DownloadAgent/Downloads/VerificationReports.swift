@@ -1,6 +1,7 @@
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 

@@ -1,5 +1,5 @@
 import AgentRecords
-import Commerce
+import CoreTypes
 import Crypto
 import PullboxAPI
 import Synchronization

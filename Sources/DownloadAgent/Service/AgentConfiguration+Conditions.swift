@@ -1,7 +1,6 @@
 import AgentRecords
 import CoreTypes
 import Glibc
-import PullboxAPI
 import ServiceRuntime
 
 /// The conditions of the machine.

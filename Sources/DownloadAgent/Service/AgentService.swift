@@ -11,7 +11,7 @@ import MessageBus
 import Monitoring
 import PullboxAPI
 import PullboxAPIClient
-import PullboxAPIServer
+import ServiceAPI
 public import ServiceRuntime
 public import SystemCalls
 

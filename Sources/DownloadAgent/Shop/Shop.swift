@@ -4,6 +4,7 @@ import ContentLibrary
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import ServiceRuntime
 
 /// The offers that a reader of this device sees before a purchase: the products that the server sells in the territory of

@@ -4,6 +4,7 @@ import ContentLibrary
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import ServiceRuntime
 
 extension TransactionManager {

@@ -2,6 +2,7 @@ import AgentRecords
 import ContentLibrary
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 
 /// The keys of applications for reading: the server makes them for the purchases in the store's receipt.
 extension TransactionManager {

@@ -3,6 +3,7 @@ import Commerce
 import ContentLibrary
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

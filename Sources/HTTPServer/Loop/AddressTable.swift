@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 
 /// How many connections each address has open. Asked when connections come and go, never between; split by

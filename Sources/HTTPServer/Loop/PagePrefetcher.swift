@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Glibc
 internal import Synchronization
 internal import SystemCalls

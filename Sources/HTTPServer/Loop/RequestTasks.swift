@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 
 /// Where requests go that no inline handler answers. A test has one that answers step by step.

@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 
 /// One request on its way between a loop and the task of its handler. Both sides touch it, under its lock and

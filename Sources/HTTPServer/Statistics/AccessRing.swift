@@ -1,3 +1,4 @@
+import CoreTypes
 internal import Synchronization
 
 // Unchecked: the positions are atomic, and a slot is touched by the one side or the other as they say. Safe

@@ -3,6 +3,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The requests that want a second operator, and one of them with its decision.
 struct ApprovalPage {

@@ -1,6 +1,7 @@
 import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The page of the audit log: who did what, newest first, with filters in the address.
 struct AuditPage {

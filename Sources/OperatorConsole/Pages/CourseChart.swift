@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 /// The curve of the devices that have a version, by hour, or by day for one that has been released for long.
 struct CourseChart {

@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The devices and the readers' keys of customers, as a part of their page.
 struct CustomerDevices {

@@ -1,7 +1,9 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// A customer, by a transaction, an order, a device, an application's user or the server's own name: what was granted, and why a product
 /// may be had or not.

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The grants and what was delivered for them, newest first, by product, transaction, device and state.
 struct DeliveriesPage {

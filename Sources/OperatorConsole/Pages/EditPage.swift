@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The rules by which products, or publications, are edited in a form: the description of the interface's record, its fields, and the
 /// description that a filled form makes.

@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 
 /// Why deliveries fail, by reason and application.
 struct FailureTable {

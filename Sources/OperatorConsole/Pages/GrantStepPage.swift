@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// A step that an operator may take about a grant.
 enum GrantStep: String, Sendable {

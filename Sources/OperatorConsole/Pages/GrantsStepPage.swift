@@ -3,6 +3,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// Asks before all grants of a transaction, or of a device, are revoked, and says how many they are.
 struct GrantsStepPage {

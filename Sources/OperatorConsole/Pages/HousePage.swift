@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The stored packages: which are damaged, what a collection would remove, and which uploads were left.
 struct HousePage {

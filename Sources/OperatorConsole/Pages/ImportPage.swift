@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The import of a file of the catalog: pasted or chosen, shown with every change, and then made, for the state that was shown.
 struct ImportPage {

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The page of money: what was sold, paid and given back, by period, product and territory, with the same as CSV.
 struct MoneyPage {

@@ -3,6 +3,7 @@ import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import RouteAccess
+import ServiceAPI
 
 /// The parts of the console, in the order of its navigation.
 enum Section: String, CaseIterable, Sendable {

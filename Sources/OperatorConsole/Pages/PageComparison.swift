@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 
 /// The pages of two versions, page by page, by their paths, and those that moved to another path by their bytes. Pure.
 struct PageComparison: Sendable {

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The rules by which a product is edited: its texts, prices and dates.
 struct ProductEditing: Editing {

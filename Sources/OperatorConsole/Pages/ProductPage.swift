@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// A step that an operator may take about the sale of a product.
 enum SaleStep: String, CaseIterable, Sendable {

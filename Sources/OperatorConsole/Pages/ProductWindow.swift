@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// A product as applications of several territories and languages are shown it, side by side.
 struct ProductWindow: Sendable {

@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The products, by publication, kind, state of sale and state of a version; each filter and page stands in the address.
 struct ProductsPage {

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The rules by which a publication is edited: its texts, its cover, its place in lists, and what stays of issues that are taken back. One that has products and was never described
 /// is described by the form.

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The publications that are described.
 struct PublicationsPage {

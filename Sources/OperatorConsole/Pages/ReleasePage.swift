@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// One release: the devices that have it, what fails and why, when it pauses itself, and the steps on and back.
 struct ReleasePage {

@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 /// The units that a report tells of each day.
 struct SalesChart {

@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
+import ServiceAPI
 
 /// The parts that forms of steps have in common.
 enum StepForm {

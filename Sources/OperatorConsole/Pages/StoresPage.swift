@@ -3,6 +3,7 @@ import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The payment stores and the calls to them: what waits, what is parked with its error, and what an operator decides of it.
 struct StoresPage {

@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The page of today: what has to be looked at, the worst first, and what the last day and month were like.
 struct TodayPage {

@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// The upload of a package from the browser: a form with a file, which becomes an upload and a version as those of `pullbox publish` do.
 struct UploadPage {

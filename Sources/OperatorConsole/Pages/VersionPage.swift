@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceAPI
 
 /// A step that an operator may take about a version.
 enum VersionStep: String, CaseIterable, Sendable {

@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The pages of a version as pictures, alone or beside those of another version, with what changed.
 struct VersionPagesPage {

@@ -1,4 +1,5 @@
 import Commerce
+import Entitlements
 
 /// The rules that speak for and against an entitlement, in words. In English the interface's own sentence says it.
 extension EntitlementRule {

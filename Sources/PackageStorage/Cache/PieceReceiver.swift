@@ -1,4 +1,5 @@
 import ContentPackage
+import CoreTypes
 import Synchronization
 
 /// Cuts what a fetch brings into pieces, for the one who compares and writes them. It never waits for that one: what is not written yet

@@ -1,5 +1,5 @@
-import CoreTypes
-package import ServiceRuntime
+package import CoreTypes
+import ServiceRuntime
 
 /// The one state machine of a call to a store: tried until the store has answered for good, or has refused so
 /// often that an operator has to look.

@@ -1,8 +1,9 @@
 package import Commerce
 package import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
 package import Receipts
+package import ServiceAPI
 
 /// Google Play: a purchase token is the proof, and the store is asked what it is of. What was bought is kept by its token, since
 /// the store is told of a delivery by that. docs/stores.md describes the store, and docs/decisions/0036 what it

@@ -1,8 +1,9 @@
 package import Commerce
 import CoreTypes
 package import Crypto
-package import PullboxAPI
+import PullboxAPI
 package import Receipts
+package import ServiceAPI
 
 /// A store that is asked about receipts, and whose signed transactions are proofs as well: where one is shown, its
 /// signature decides, and the store is asked for the rest of what the customer bought where there is a key for that.

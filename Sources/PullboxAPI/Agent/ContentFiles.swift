@@ -74,9 +74,9 @@ public struct ContentFile: Codable, Hashable, Sendable {
 
 extension ContentFiles: SelfWritten {
   /// A file has some 200 bytes.
-  var expectedLength: Int { 2048 + 200 * files.count }
+  package var expectedLength: Int { 2048 + 200 * files.count }
 
-  func write(to object: inout JSONObjectWriter) throws {
+  package func write(to object: inout JSONObjectWriter) throws {
     try object.set("files", to: files)
     object.set("length", to: length.rawValue)
     object.set("placed", to: placed)
@@ -86,7 +86,7 @@ extension ContentFiles: SelfWritten {
 }
 
 extension ContentFile: SelfWritten {
-  func write(to object: inout JSONObjectWriter) throws {
+  package func write(to object: inout JSONObjectWriter) throws {
     object.set("digest", to: digest)
     object.set("length", to: length.rawValue)
     if let page { object.set("page", to: Int64(page)) }
@@ -96,7 +96,7 @@ extension ContentFile: SelfWritten {
 }
 
 extension ContentFile.Part: SelfWritten {
-  func write(to object: inout JSONObjectWriter) {
+  package func write(to object: inout JSONObjectWriter) {
     object.set("length", to: length.rawValue)
     object.set("offset", to: offset.rawValue)
   }

@@ -1,27 +1,6 @@
 public import Commerce
 public import CoreTypes
 
-/// The answer to `GET /v1/products`.
-public struct ProductsResponse: Codable, Sendable {
-  /// Those of the named products that are for sale.
-  public var products: [ProductListing]
-  /// Identifiers that were asked for and are not for sale here, as they were written.
-  public var invalidProductIdentifiers: [String]
-  /// The product for sale whose identifier differs by one or two characters, by the name that was asked for; of the first four
-  /// of ``invalidProductIdentifiers``, and absent where none has one.
-  public var nearest: [String: ProductIdentifier]?
-
-  /// Creates the document from its members.
-  public init(
-    products: [ProductListing], invalidProductIdentifiers: [String],
-    nearest: [String: ProductIdentifier]? = nil
-  ) {
-    self.products = products
-    self.invalidProductIdentifiers = invalidProductIdentifiers
-    self.nearest = nearest
-  }
-}
-
 /// A product as `GET /v1/products` shows it: texts of one locale, the price of one territory.
 public struct ProductListing: Codable, Sendable {
   /// A price as a shop shows it.

@@ -114,17 +114,3 @@ public struct SubscriptionChange: Codable, Sendable {
     self.acceptPrice = acceptPrice
   }
 }
-
-/// `PUT /sandbox/v1/time`, and its answer.
-public struct StoreTime: Codable, Sendable, OperatorWritten {
-  /// How long a month lasts: `real`, or a number of `s`, `m` or `h` from `2s` on.
-  public var month: String
-  /// After how many renewals a subscription ends: 0 to 100.
-  public var renewals: Int
-
-  /// Creates the document from its members.
-  public init(month: String, renewals: Int) {
-    self.month = month
-    self.renewals = renewals
-  }
-}

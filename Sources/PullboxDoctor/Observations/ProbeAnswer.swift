@@ -1,6 +1,7 @@
 public import CoreTypes
 public import HTTPClient
 public import PullboxAPI
+public import ServiceAPI
 
 /// The result of a probe: the response as far as it came, and how long that took.
 public struct ProbeAnswer: Sendable {

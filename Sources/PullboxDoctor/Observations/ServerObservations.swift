@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
-public import PullboxAPI
+import PullboxAPI
+public import ServiceAPI
 
 /// All that was seen of a delivery server, through whatever lies before it.
 public struct ServerObservations: Sendable {

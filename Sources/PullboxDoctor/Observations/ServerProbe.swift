@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 /// One request of the doctor, and what it is for. The probes are sent in the order of their cases, of which
 /// each may rest on those before it (``needs``).

@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 
 /// Receives the answer to one probe: compares the bytes with the diagnostic content as they come, keeps the first ones, and

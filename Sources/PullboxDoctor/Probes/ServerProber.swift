@@ -1,6 +1,7 @@
 public import CoreTypes
 public import HTTPClient
 import PullboxAPI
+import ServiceAPI
 
 /// Asks a delivery server, through whatever lies before it, all that ``ServerDiagnosis`` judges. What one probe finds decides
 /// whether the next are sent: nothing is asked of what is not a Pullbox server, and no long body through a proxy that would

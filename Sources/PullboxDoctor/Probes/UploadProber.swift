@@ -3,6 +3,7 @@ import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Synchronization
 import SystemCalls
 

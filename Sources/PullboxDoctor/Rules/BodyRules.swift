@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// Whether bodies arrive as they were sent, when they were sent, and to their end.

@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// Whether the clocks agree: those of this machine, of the server, and of the proxy that writes `Date`.

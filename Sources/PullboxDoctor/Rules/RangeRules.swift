@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 
 /// Whether parts of a package can be had: without them no download resumes.
 enum RangeRules {

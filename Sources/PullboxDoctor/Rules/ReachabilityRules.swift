@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// The way to the server: name, connection, TLS, and who answers there.

@@ -1,5 +1,6 @@
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 
 /// Whether what a request carries reaches the server.
 enum RequestRules {

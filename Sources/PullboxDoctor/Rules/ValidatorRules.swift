@@ -1,5 +1,6 @@
 import HTTPClient
 import PullboxAPI
+import ServiceAPI
 
 /// Whether the entity tag arrives as the server wrote it, and conditions about it reach the server.
 enum ValidatorRules {

@@ -2,7 +2,6 @@ public import Commerce
 public import CoreTypes
 public import PullboxAPI
 public import PullboxAPIClient
-public import ServiceRuntime
 
 extension AgentClient {
   /// Calls `handle` with how everything stands that is not over, and then with every change, through restarts of the agent,

@@ -5,7 +5,6 @@ import Glibc
 public import HTTPClient
 public import PullboxAPI
 public import PullboxAPIClient
-import ServiceRuntime
 import SystemCalls
 
 /// The agent on this device, over its Unix socket: every call of its control interface, and its events.

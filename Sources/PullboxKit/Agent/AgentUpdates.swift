@@ -2,7 +2,6 @@ public import Commerce
 public import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
-public import ServiceRuntime
 
 extension AgentClient {
   /// How everything stands that is not over, and then every change, through restarts of the agent: what

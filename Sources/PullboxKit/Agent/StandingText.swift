@@ -1,6 +1,6 @@
 package import CoreTypes
 package import PullboxAPI
-import ServiceRuntime
+import SystemCalls
 
 /// Says in words how a download or a transaction stands: what it waits for, what would help, when the next try is. A reason of
 /// a newer agent is shown as it is. Pure.

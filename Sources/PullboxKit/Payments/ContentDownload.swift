@@ -2,7 +2,6 @@ public import Commerce
 public import CoreTypes
 public import Foundation
 public import PullboxAPI
-import ServiceRuntime
 
 /// The delivery of one product's content to this device.
 public struct ContentDownload: Hashable, Sendable, Identifiable {

@@ -1,8 +1,8 @@
 public import Commerce
 public import PullboxAPI
 import PullboxAPIClient
-import ServiceRuntime
 import Synchronization
+import SystemCalls
 
 /// The store of this device as an app sees it: which agent the members without one ask, and the restore of purchases.
 ///

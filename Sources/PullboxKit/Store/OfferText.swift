@@ -1,6 +1,5 @@
 package import Commerce
 package import PullboxAPI
-import ServiceRuntime
 
 /// The words for a product's price. Pure.
 package enum OfferText {

@@ -2,7 +2,7 @@ public import Commerce
 public import CoreTypes
 public import PullboxAPI
 import PullboxAPIClient
-import ServiceRuntime
+import SystemCalls
 
 /// The terms of a subscription, and how it stands.
 ///

@@ -1,6 +1,7 @@
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 /// The requests that want a second operator over HTTP: a list in pages, newest first, and what may be decided of one. See
 /// docs/running.md ("Two operators").

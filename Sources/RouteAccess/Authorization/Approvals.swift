@@ -7,6 +7,7 @@ import HTTPParsing
 package import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 package import ServiceRuntime
 import Synchronization
 

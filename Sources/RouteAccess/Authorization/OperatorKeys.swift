@@ -1,6 +1,8 @@
+import CoreTypes
 package import HTTPServer
 package import PullboxAPI
 package import PullboxAPIServer
+package import ServiceAPI
 import Synchronization
 
 /// The sender of a request that carries an operator key.

@@ -2,6 +2,7 @@ import ContentDelivery
 package import HTTPServer
 package import PullboxAPI
 package import PullboxAPIServer
+package import ServiceAPI
 
 /// The service's routes, each declared with the operator scope that it needs, or as public: there is no way
 /// to add one without. The key is checked before the responder runs, which gets its holder.

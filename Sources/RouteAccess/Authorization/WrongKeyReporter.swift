@@ -3,6 +3,7 @@ package import Database
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 package import ServiceRuntime
 
 /// Writes down where wrong operator keys came from: in the audit log, and in the server's log for the operator who

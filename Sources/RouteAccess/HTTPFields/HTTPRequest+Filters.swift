@@ -4,6 +4,7 @@ import DeliveryModel
 import DeliveryRecords
 package import HTTPServer
 package import PullboxAPI
+import ServiceAPI
 
 extension TimeRange {
   /// The parameters that narrow a list in order of time.

@@ -1,6 +1,7 @@
 import HTTPServer
 package import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 extension HTTPRequest {
   /// The reason in the body, which may be left out with its body. Throws like ``checkedReason(_:)`` and ``decode(_:upTo:)``.

@@ -1,5 +1,6 @@
 package import CoreTypes
 package import PullboxAPI
+package import ServiceAPI
 
 /// A test reader's account.
 package struct Account: Hashable, Sendable {

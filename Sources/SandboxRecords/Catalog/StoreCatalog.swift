@@ -3,6 +3,7 @@ import CoreTypes
 package import HTTPClient
 package import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 
 /// Knows what is for sale.
 package protocol StoreCatalog: Sendable {

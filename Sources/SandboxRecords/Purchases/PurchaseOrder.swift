@@ -1,5 +1,6 @@
 package import Commerce
 package import PullboxAPI
+package import ServiceAPI
 
 /// A purchase that may begin: the request with its bounds checked. It also tells whether a repetition under
 /// an idempotency key is the same order.

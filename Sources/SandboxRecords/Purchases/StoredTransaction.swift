@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import PullboxAPI
 package import Receipts
+package import ServiceAPI
 
 /// A transaction as the store keeps it.
 package struct StoredTransaction: Hashable, Sendable {

@@ -2,6 +2,7 @@ import Commerce
 package import CoreTypes
 package import Database
 package import PullboxAPI
+import ServiceAPI
 
 /// Decides, within one database transaction, what becomes of a purchase that the catalog's word has come for: it is sold,
 /// restored, or refused, and subscriptions change with it.

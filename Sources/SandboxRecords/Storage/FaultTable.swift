@@ -1,5 +1,6 @@
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The table of one row that says what the store does wrong; none where it does nothing wrong.
 package enum FaultTable {

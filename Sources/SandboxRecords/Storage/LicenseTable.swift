@@ -1,6 +1,7 @@
 package import Commerce
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// A volume purchase: so many accounts may hold the product at the same time.
 package struct StoredLicense: Hashable, Sendable {

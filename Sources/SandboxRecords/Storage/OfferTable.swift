@@ -1,6 +1,7 @@
 package import Commerce
 package import Database
-package import PullboxAPI
+import PullboxAPI
+package import ServiceAPI
 
 /// The table of what products offer to new subscribers, within one database transaction.
 package enum OfferTable {

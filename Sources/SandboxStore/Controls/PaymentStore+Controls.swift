@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 /// Controls by which tests change accounts and subscriptions.
 extension PaymentStore {

@@ -2,6 +2,7 @@ import Commerce
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 /// A customer's request for a refund, until it is decided: the store asks the application's server how the purchase was
 /// used, and tells it of a refusal. To grant one is a control of its own.

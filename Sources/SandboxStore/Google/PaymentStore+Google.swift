@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 /// The store's sales as the Google-like interface shows them: by purchase tokens, which are made when they are asked for. From then
 /// on a purchase is to be acknowledged in time.

@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 import ServiceRuntime
 
 /// Test controls, under `/sandbox/v1`.

@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 extension StoreRoutes {
   /// Puts the faults before each of the routes. It is a wrap of the routes that are there when it is called:

@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceAPI
 
 extension StoreRoutes {
   private struct RefundControl: Decodable, OperatorWritten {

@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxAPIServer
 import Receipts
 import SandboxRecords
+import ServiceAPI
 import ServiceRuntime
 
 /// The HTTP routes of the store.

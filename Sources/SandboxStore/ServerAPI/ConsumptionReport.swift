@@ -2,6 +2,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 /// A server's report of how a purchase was used, after the store asked for it. It is kept as it came.
 struct ConsumptionReport: Hashable, Sendable {

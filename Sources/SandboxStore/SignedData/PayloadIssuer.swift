@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 /// Makes a JSON Web Signature in compact form, with the chain of its certificates.
 protocol PayloadSigner: Sendable {

@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 
 /// The faults that the store shows on purpose, until they are set otherwise. They are kept over a restart.

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 extension PaymentStore {
   /// Opens an account. The response is the only place where the token is: the store keeps its SHA-256. Throws

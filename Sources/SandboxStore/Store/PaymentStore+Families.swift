@@ -2,6 +2,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 extension PaymentStore {
   /// Sets who shares what the organizer buys. Throws `not-found` for an unknown account, `request-malformed` for more than

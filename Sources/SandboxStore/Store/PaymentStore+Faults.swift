@@ -2,6 +2,7 @@ import Database
 import PullboxAPI
 import Receipts
 import SandboxRecords
+import ServiceAPI
 
 extension PaymentStore {
   /// Milliseconds.

@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 extension PaymentStore {
   private static let seatRange = 1...10_000

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 import ServiceRuntime
 
 extension PaymentStore {

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIServer
 import Receipts
 import SandboxRecords
+import ServiceAPI
 
 extension PaymentStore {
   /// A fresh receipt of everything the account has bought. Where there are more purchases than the store's

@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 
 /// Rights that end after a sale, and that come back.
 extension PaymentStore {

@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import SandboxRecords
+import ServiceAPI
 import ServiceRuntime
 
 extension PaymentStore {

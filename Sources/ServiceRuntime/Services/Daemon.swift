@@ -1,3 +1,4 @@
+import CoreTypes
 import Dispatch
 import Synchronization
 import SystemCalls

@@ -1,3 +1,4 @@
+import CoreTypes
 import Synchronization
 
 /// Something that happens once, and that any number of tasks wait for.

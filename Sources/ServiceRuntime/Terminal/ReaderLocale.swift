@@ -1,3 +1,5 @@
+public import SystemCalls
+
 /// The language of the person who runs a command, or whom a daemon serves.
 public enum ReaderLocale {
   /// The tag of BCP 47, `fr-FR`, by the variables that POSIX has for messages (XBD §8.2): the first of them that is set counts.

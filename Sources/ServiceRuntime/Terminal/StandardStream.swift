@@ -1,4 +1,5 @@
 import CLinux
+import CoreTypes
 import Glibc
 import Synchronization
 public import SystemCalls

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SystemCalls
 
 /// The terminal that a standard stream may be.
 public struct Terminal: Sendable {

@@ -1,7 +1,10 @@
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `approvals [approve|decline NUMBER]`: the steps that wait for another operator's approval, and the decision on one.
 enum ApprovalsCommand: Command {

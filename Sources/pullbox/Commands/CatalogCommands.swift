@@ -2,7 +2,10 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `products`: the products of the server page by page, filtered by the server. With `--json` they are
 /// objects of `GET /v1/operator/products`.

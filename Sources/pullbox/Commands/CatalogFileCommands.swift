@@ -4,6 +4,8 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

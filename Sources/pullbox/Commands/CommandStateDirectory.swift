@@ -1,4 +1,5 @@
 import PullboxKit
+import PullboxOperatorKit
 import ServiceRuntime
 import SystemCalls
 

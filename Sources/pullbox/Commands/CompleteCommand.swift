@@ -1,6 +1,8 @@
 import Commerce
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 
 /// A command that prints names for the completions of shells, one a line. It prints no errors: a shell has no place for

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// `conditions`: what of this machine downloads may wait for, and who tells it.
 enum ConditionsCommand: Command {

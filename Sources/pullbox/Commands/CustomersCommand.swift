@@ -1,6 +1,9 @@
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `customers [end NAME]`: lists the devices and the readers' keys of a customer, or ends one of the keys. Exactly one of `--customer`,
 /// `--transaction`, `--device` and `--account` names the customer of a list.

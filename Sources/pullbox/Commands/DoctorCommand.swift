@@ -2,6 +2,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxDoctor
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -1,8 +1,12 @@
 import Commerce
 import CoreTypes
+import Entitlements
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `explain [PRODUCT]`: asks the server for the rules by which a customer may have a product, or not; without a product, for all that the
 /// customer owns. Exactly one of `--customer`, `--transaction`, `--device` and `--account` names the customer. Both answers are exit code 0.

@@ -2,7 +2,10 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `grants`: the server's grants page by page, with the short names that `revoke` and `reinstate` take.
 enum GrantsCommand: Command {

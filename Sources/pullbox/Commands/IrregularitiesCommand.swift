@@ -1,6 +1,9 @@
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `irregularities`: the server's cases, newest first. A kind that only a later server knows cannot be asked
 /// for.

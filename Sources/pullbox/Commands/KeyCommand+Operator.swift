@@ -1,5 +1,6 @@
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import ServiceRuntime
 
 /// `pullbox key operator new`: a key for an operator of the delivery server, which keeps its hash alone.

@@ -2,6 +2,7 @@ import Commerce
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// `news`: what has arrived and waits for the user, then what is here and owned no more.
 enum NewsCommand: Command {

@@ -2,7 +2,10 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `audit`: the server's audit log page by page, filtered by the server.
 enum AuditCommand: Command {

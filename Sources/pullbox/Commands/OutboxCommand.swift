@@ -1,6 +1,9 @@
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `outbox`: the calls to payment stores that the server has written down, or one of three changes of them.
 enum OutboxCommand: Command {

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// `ownership ID`: because of what a product is owned, until when, and when that was heard; asks no service.
 enum OwnershipCommand: Command {

@@ -2,6 +2,8 @@ import Commerce
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 
 /// `publications`: the descriptions of publications, all of them. Products may name publications that have

@@ -6,6 +6,8 @@ import Crypto
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

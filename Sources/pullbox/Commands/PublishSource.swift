@@ -4,6 +4,8 @@ import ContentPacking
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -1,6 +1,7 @@
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// `readers [add TITLE | remove NAME | local]`: lists the keys by which applications for reading show what this device's account owns, makes
 /// one, or ends one. The agent asks the server, with the account's receipt. `local` shows the key of this device's own catalog.

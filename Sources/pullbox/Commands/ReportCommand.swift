@@ -1,5 +1,7 @@
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

@@ -2,6 +2,8 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 

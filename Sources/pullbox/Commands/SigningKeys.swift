@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import Crypto
 import PullboxKit
+import PullboxOperatorKit
 import ServiceRuntime
 import SystemCalls
 

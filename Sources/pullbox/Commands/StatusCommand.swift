@@ -2,7 +2,10 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `status`: how the agent is. It ends with code 7 where anything keeps it from its work, after everything is
 /// printed.

@@ -1,6 +1,9 @@
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
+import SystemCalls
 
 /// `stores`: the payment stores of the server, one request.
 enum StoresCommand: Command {

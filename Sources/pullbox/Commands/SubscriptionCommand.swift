@@ -2,6 +2,7 @@ import Commerce
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// `subscription [ID]`: lists the account's subscriptions, or changes the one that is named or that alone
 /// runs. The change is made at the store, by the agent.

@@ -2,6 +2,8 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import ServiceRuntime
 
 /// `update-size ID VERSION`: the bytes that devices would fetch for an update, as the server counts them.

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// Shows the progress of downloads: bars on a terminal, lines anywhere else.
 struct DownloadDisplay {

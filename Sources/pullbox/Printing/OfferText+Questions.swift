@@ -2,6 +2,7 @@ import Commerce
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 
 /// The command line's words for a reader's ownership, for codes and for the question before a purchase. Pure.
 extension OfferText {

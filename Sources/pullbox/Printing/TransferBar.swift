@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxKit
+import PullboxOperatorKit
 import ServiceRuntime
 import Synchronization
 

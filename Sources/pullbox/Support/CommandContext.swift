@@ -1,7 +1,9 @@
 import Commerce
+import CoreTypes
 import HTTPClient
 import PullboxAPIClient
 import PullboxKit
+import PullboxOperatorKit
 import ServiceRuntime
 
 /// The context of a command: its arguments, the console, and clients of the services that the options name.

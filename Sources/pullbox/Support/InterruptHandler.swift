@@ -1,3 +1,4 @@
+import CoreTypes
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -1,5 +1,6 @@
 import Crypto
 import PullboxAPI
+import ServiceAPI
 import SystemCalls
 
 /// Something an operator does, in the middle of which the server dies. Each run of it is about a product of its own.

@@ -4,6 +4,7 @@ import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 import Testing
 

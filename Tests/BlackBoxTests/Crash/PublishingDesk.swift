@@ -4,6 +4,7 @@ import Crypto
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 
 /// An operator of one delivery server, as the sweep needs one.

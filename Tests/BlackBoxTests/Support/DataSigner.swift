@@ -6,6 +6,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import SystemCalls
 
 /// Signs data as a store does, and as one would that is none: payload, header, certificates and key are chosen apart.

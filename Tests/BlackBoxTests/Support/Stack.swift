@@ -5,6 +5,7 @@ import Glibc
 import HTTPClient
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import SystemCalls
 
 /// Sandbox store, delivery server and agent as processes of their own, each on a free port, with a proxy before the two

@@ -1,5 +1,6 @@
 import CoreTypes
 import PullboxAPI
+import ServiceAPI
 
 @testable import CatalogFiles
 

@@ -2,6 +2,7 @@ import CoreTypes
 import Crypto
 import Foundation
 import PullboxAPI
+import ServiceAPI
 
 @testable import ContentDelivery
 

@@ -7,6 +7,7 @@ import Foundation
 import Glibc
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

@@ -5,6 +5,7 @@ import DeliveryTesting
 import Glibc
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import SystemCalls
 import Testing

@@ -9,6 +9,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import StorageTesting
 import Synchronization

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

@@ -4,6 +4,7 @@ import Foundation
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

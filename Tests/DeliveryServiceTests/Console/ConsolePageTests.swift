@@ -6,6 +6,7 @@ import Foundation
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import ServiceAPI
 import Testing
 
 @testable import DeliveryService

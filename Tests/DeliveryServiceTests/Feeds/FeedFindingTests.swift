@@ -4,6 +4,7 @@ import Database
 import DeliveryModel
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentCatalog

@@ -6,6 +6,7 @@ import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import Testing

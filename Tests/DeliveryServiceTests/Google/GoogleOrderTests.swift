@@ -4,6 +4,7 @@ import PaymentStores
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import Testing

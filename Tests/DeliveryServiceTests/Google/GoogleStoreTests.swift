@@ -9,6 +9,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -11,6 +11,7 @@ import PostgreSQLEngine
 import PullboxAPI
 import PullboxTesting
 import RecordTransfer
+import ServiceAPI
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -10,6 +10,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import RecordTransfer
+import ServiceAPI
 import ServiceRuntime
 import StorageTesting
 import Synchronization

@@ -12,6 +12,7 @@ import PostgreSQLEngine
 import PullboxAPI
 import PullboxTesting
 import RecordTransfer
+import ServiceAPI
 import ServiceRuntime
 import StorageTesting
 import Synchronization

@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import ContentGrants

@@ -4,6 +4,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 /// Says to the server under test what an upload client could say, well-behaved or not.

@@ -5,6 +5,7 @@ import HTTPClient
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import AgentRecords

@@ -4,6 +4,7 @@ import CoreTypes
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import Testing
 
 @testable import DownloadAgent

@@ -4,6 +4,7 @@ import HTTPClient
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -4,6 +4,7 @@ import ContentPackage
 import CoreTypes
 import PackageTesting
 import PullboxAPI
+import ServiceAPI
 import SystemCalls
 import Testing
 

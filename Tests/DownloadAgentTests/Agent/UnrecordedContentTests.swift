@@ -1,5 +1,6 @@
 import AgentTesting
 import ContentPackage
+import CoreTypes
 import Glibc
 import HTTPClient
 import PackageTesting

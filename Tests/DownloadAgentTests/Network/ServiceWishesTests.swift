@@ -1,4 +1,5 @@
 import AgentTesting
+import CoreTypes
 import PackageTesting
 import PullboxAPI
 import PullboxTesting

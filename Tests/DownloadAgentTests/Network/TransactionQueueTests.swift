@@ -9,6 +9,7 @@ import PackageTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -2,6 +2,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 import Receipts
+import ServiceAPI
 
 /// Licenses of devices: what no key of the service has signed is refused whatever it says, what it has signed is read as it was written, and
 /// with any change of its text it says nothing.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import PullboxAPI
+import ServiceAPI
 
 /// The documents that devices and stores send: a report of placed content, one of damage, requests for grants, for what is owned and for
 /// readers' keys, a proof that a request is theirs, a notification. What is read is the same once it is written and read again, and

@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 
 /// The documents of what is for sale, as everybody reads them.
 extension WireSample {

@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 
 extension WireSample {
   /// The delivery server's documents about customers, their devices and their readers' keys.

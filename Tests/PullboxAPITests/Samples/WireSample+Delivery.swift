@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 
 /// From the proof of purchase to the completion.
 extension WireSample {

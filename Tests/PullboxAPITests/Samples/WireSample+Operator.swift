@@ -1,5 +1,6 @@
 import Commerce
 import PullboxAPI
+import ServiceAPI
 
 /// docs/publishing.md and docs/uploading.md: what operators write and read.
 extension WireSample {

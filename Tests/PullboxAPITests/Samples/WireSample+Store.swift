@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 
 /// docs/sandbox-store.md, and problem documents (RFC 9457).
 extension WireSample {

@@ -1,4 +1,5 @@
 import PullboxAPI
+import ServiceAPI
 import Testing
 
 /// The JSON of one wire type, written by hand after docs/ and without looking at what the code makes of it.

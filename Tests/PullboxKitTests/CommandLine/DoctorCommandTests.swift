@@ -1,5 +1,6 @@
 import PullboxAPI
 import PullboxDoctor
+import ServiceAPI
 import ServiceRuntime
 import Testing
 

@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import pullbox

@@ -1,5 +1,7 @@
 import PullboxAPI
 import PullboxKit
+import PullboxOperatorKit
+import ServiceAPI
 import Testing
 
 @testable import pullbox

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 import ServiceRuntime
+import SystemCalls
 import Testing
 
 @testable import pullbox

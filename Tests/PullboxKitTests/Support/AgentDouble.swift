@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import HTTPServer
 import PullboxAPI
+import ServiceAPI
 import Synchronization
 
 /// Answers as the agent does: what a test puts in is listed, and each connection to the events gets the next
