@@ -32,7 +32,7 @@ let systemLibraries: [Target] = [
 let groundwork: [Target] = [
   .target(name: "CoreTypes", dependencies: ["CLinux"]),
   .target(name: "SystemCalls", dependencies: ["CLinux", "CoreTypes"]),
-  .target(name: "Crypto", dependencies: ["COpenSSL", "CSodium"]),
+  .target(name: "Crypto", dependencies: ["COpenSSL", "CSodium", "CoreTypes"]),
 ]
 
 let plumbing: [Target] = [

@@ -62,10 +62,10 @@ public final class BlobStore: Sendable {
   }
 
   /// The total length of all blobs; nil unless the store was opened to measure it.
-  public var storedLength: ByteCount? { stored.withLock { $0 } }
+  public var storedLength: ByteCount? { stored.locked { $0 } }
 
   func count(_ length: ByteCount) {
-    stored.withLock { if let before = $0 { $0 = before + length } }
+    stored.locked { if let before = $0 { $0 = before + length } }
   }
 
   /// The blob, for reading. Throws `notFound`.

@@ -30,7 +30,7 @@ package final class CatalogCache: Sendable {
   /// throws. Asks it nothing where nothing has changed.
   package func current() async throws -> CatalogSnapshot {
     let count = database.changes(of: .catalog)
-    if let known = state.withLock({ $0.counted == count ? $0.snapshot : nil }) { return known }
+    if let known = state.locked({ $0.counted == count ? $0.snapshot : nil }) { return known }
     return try await renewed()
   }
 
@@ -39,7 +39,7 @@ package final class CatalogCache: Sendable {
   package func renewed() async throws -> CatalogSnapshot {
     let count = database.changes(of: .catalog)
     let snapshot = try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
-    state.withLock { $0.counted = max($0.counted ?? 0, count) }
+    state.locked { $0.counted = max($0.counted ?? 0, count) }
     return snapshot
   }
 
@@ -56,7 +56,7 @@ package final class CatalogCache: Sendable {
   }
 
   /// The newest catalog that is known; the database may have a newer one.
-  package var latest: CatalogSnapshot { state.withLock { $0.snapshot } }
+  package var latest: CatalogSnapshot { state.locked { $0.snapshot } }
 
   /// Reads the catalog before anyone asks, so that the first customers after a start do not wait for it. What fails is told in
   /// the log, and tried again by the first question.
@@ -74,7 +74,7 @@ package final class CatalogCache: Sendable {
   /// and begins one where none does, until the revision is there. Throws what the load throws.
   func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
     while true {
-      let load: Task<Void, any Error>? = state.withLock { state in
+      let load: Task<Void, any Error>? = state.locked { state in
         if state.snapshot.revision.number >= revision.number { return nil }
         if let load = state.load { return load }
         // A task of its own: it is done for all who wait, whichever of them goes away.
@@ -98,7 +98,7 @@ package final class CatalogCache: Sendable {
     } catch {
       result = .failure(error)
     }
-    try state.withLock { state in
+    try state.locked { state in
       state.load = nil
       if let snapshot = try result.get() { state.snapshot = snapshot }
     }

@@ -45,9 +45,9 @@ package final class CatalogDerived<Value: Sendable>: Sendable {
   /// Throws what the maker throws. The value of an earlier basis is made anew. Two requests at one time may both
   /// make it.
   package func value(of catalog: CatalogSnapshot, at now: Timestamp) async throws -> Value {
-    if let made = made.withLock({ $0 }), holds(made, for: catalog, at: now) { return made.value }
+    if let made = made.locked({ $0 }), holds(made, for: catalog, at: now) { return made.value }
     let value = try await BlockingPool.computing.run { [make] in try make(catalog, now) }
-    made.withLock { held in
+    made.locked { held in
       // Two requests may have made one; the older must not take the newer's place.
       if let kept = held, kept.revision.number > catalog.revision.number { return }
       held = Made(

@@ -59,7 +59,7 @@ package final class InvalidProductCounts: Sendable {
       name.utf8.count <= Self.maximumLength
       ? name : String(decoding: name.utf8.prefix(Self.maximumLength), as: UTF8.self)
     let key = Key(name: kept, reason: reason)
-    state.withLock { state in
+    state.locked { state in
       if let known = state.counts[key] {
         state.counts[key] = (known.count + 1, now)
       } else {
@@ -72,7 +72,7 @@ package final class InvalidProductCounts: Sendable {
   /// The most frequent first. Reads every identifier of `catalog` where something unknown was asked for, which takes a while
   /// where there are many.
   func report(near catalog: CatalogSnapshot) -> InvalidProductsReport {
-    let state = state.withLock { $0 }
+    let state = state.locked { $0 }
     let frequent = state.counts.sorted { left, right in
       (right.value.count, left.key.name) < (left.value.count, right.key.name)
     }.prefix(Self.reportLength)

@@ -16,9 +16,9 @@ enum PriceText {
   /// what is paid.
   static func formatted(_ amount: Decimal, currency: String, locale: String) -> String {
     let key = Written(amount: amount, currency: currency, locale: locale)
-    if let known = written.withLock({ $0.value(for: key) }) { return known }
+    if let known = written.locked({ $0.value(for: key) }) { return known }
     let text = text(of: amount, currency: currency, locale: locale)
-    written.withLock { $0.insert(text, for: key, length: ByteCount(1)) }
+    written.locked { $0.insert(text, for: key, length: ByteCount(1)) }
     return text
   }
 
@@ -42,7 +42,7 @@ enum PriceText {
 
   /// How many decimals people write, by CLDR: 2 for EUR, 0 for JPY, 3 for KWD.
   private static func customaryDecimals(of currency: String) -> Int {
-    decimals.withLock { decimals in
+    decimals.locked { decimals in
       if let known = decimals[currency] { return known }
       let text = Decimal(1).formatted(.currency(code: currency).locale(Locale(identifier: "en-US")))
       let count = text.lastIndex(of: ".").map { text.distance(from: $0, to: text.endIndex) - 1 } ?? 0

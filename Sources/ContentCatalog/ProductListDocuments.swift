@@ -69,7 +69,7 @@ final class ProductListDocuments: Sendable {
   ) -> Derived {
     guard let application else { return unnamed }
     guard owners.contains(application) else { return others }
-    return named.withLock { named in
+    return named.locked { named in
       if let kept = named.value(for: application) { return kept }
       let made = makeDerived(application)
       named.insert(made, for: application, length: ByteCount(1))

@@ -36,7 +36,7 @@ final class Sleepers: Sendable {
   }
 
   private func add(until end: MonotonicInstant) -> Sleep {
-    state.withLock { state in
+    state.locked { state in
       state.count += 1
       let sleep = Sleep(until: end, number: state.count)
       state.sleeps.insert(sleep, at: position(of: sleep, in: state.sleeps))
@@ -47,7 +47,7 @@ final class Sleepers: Sendable {
   }
 
   private func remove(_ sleep: Sleep) {
-    state.withLock { state in
+    state.locked { state in
       let index = position(of: sleep, in: state.sleeps)
       if index < state.sleeps.count, state.sleeps[index] === sleep { state.sleeps.remove(at: index) }
     }
@@ -55,7 +55,7 @@ final class Sleepers: Sendable {
 
   private func wakeDue() {
     let now = SystemMonotonicClock().now()
-    let due = state.withLock { state in
+    let due = state.locked { state in
       var due: [Sleep] = []
       while let last = state.sleeps.last, last.end <= now { due.append(state.sleeps.removeLast()) }
       if let next = state.sleeps.last { clinux_set_alarm(timer, Int64(clamping: next.end.nanoseconds)) }
@@ -98,7 +98,7 @@ private final class Sleep: Sendable {
   func isAfter(_ other: Sleep) -> Bool { (end, number) > (other.end, other.number) }
 
   func wait(_ waiter: CheckedContinuation<Void, any Error>) {
-    let result = state.withLock { state -> Result<Void, any Error>? in
+    let result = state.locked { state -> Result<Void, any Error>? in
       if case .over(let result) = state { return result }
       state = .waiting(waiter)
       return nil
@@ -107,7 +107,7 @@ private final class Sleep: Sendable {
   }
 
   func end(_ result: Result<Void, any Error>) {
-    let waiter = state.withLock { state -> Waiter? in
+    let waiter = state.locked { state -> Waiter? in
       switch state {
       case .begun:
         state = .over(result)

@@ -1,4 +1,5 @@
 internal import COpenSSL
+import CoreTypes
 import Synchronization
 
 /// A private key of ECDSA over P-256, for the algorithm ES256 of JSON Web Tokens (RFC 7518 §3.4).
@@ -124,12 +125,12 @@ private final class ES256Verifier: Sendable {
   func accepts(_ signature: [UInt8], of digest: SHA256Digest) -> Bool {
     guard signature.count == 64 else { return false }
     let encoded = ES256.encode(signature)
-    let context = kept.withLock { $0.take() } ?? Context(of: key)
+    let context = kept.locked { $0.take() } ?? Context(of: key)
     let bytes = digest.bytes
     let valid = unsafe bytes.span.withUnsafeBufferPointer { bytes in
       unsafe EVP_PKEY_verify(context.pointer, encoded, encoded.count, bytes.baseAddress, bytes.count) == 1
     }
-    kept.withLock { $0 = context }
+    kept.locked { $0 = context }
     return Libcrypto.accepts(valid)
   }
 }

@@ -177,16 +177,16 @@ package final class BodyQueue: Sendable {
   }
 
   /// How many wait.
-  package var count: Int { state.withLock { $0.count } }
+  package var count: Int { state.locked { $0.count } }
 
   /// How many wait, and how long those waited that do so no longer.
-  package var statistics: DatabaseStatistics.Queue { .init(waiting: count, waits: waits.withLock { $0 }) }
+  package var statistics: DatabaseStatistics.Queue { .init(waiting: count, waits: waits.locked { $0 }) }
 
   /// Answers the body at once where it cannot wait: `overloaded`, `closed`.
   func append(_ body: QueuedBody) {
     var sweep: ContinuousClock.Instant?
     var wakesThread = false
-    let refusal = state.withLock { state -> DatabaseError? in
+    let refusal = state.locked { state -> DatabaseError? in
       if state.isClosed { return DatabaseError(.closed, "the database is closed") }
       if state.count >= limit { return DatabaseError(.overloaded, "\(limit) bodies wait already") }
       state.append(body, gathering: gathering)
@@ -206,7 +206,7 @@ package final class BodyQueue: Sendable {
   /// The next body; waits for one. Nil when the queue is closed and empty.
   package func take() -> QueuedBody? {
     while true {
-      switch state.withLock({ Self.nextOrWait(&$0) }) {
+      switch state.locked({ Self.nextOrWait(&$0) }) {
       case .body(let body): if !refuseLate(body) { return body }
       case .wait: work.wait()
       case .gather(let end): gather(until: end)
@@ -218,7 +218,7 @@ package final class BodyQueue: Sendable {
   /// Waits for a body that joins no others, or until `end`.
   private func gather(until end: ContinuousClock.Instant) {
     guard work.wait(timeout: .now() + .nanoseconds(Self.nanoseconds(until: end))) == .timedOut else { return }
-    let isSignalled = state.withLock { state in
+    let isSignalled = state.locked { state in
       guard state.isGathering else { return true }
       state.isGathering = false
       state.idle -= 1
@@ -249,7 +249,7 @@ package final class BodyQueue: Sendable {
 
   /// The next body, if one waits that shares its transaction.
   func takeIfWaiting() -> QueuedBody? {
-    while let body = state.withLock({ $0.isNextAlone ? nil : Self.next(&$0) }) {
+    while let body = state.locked({ $0.isNextAlone ? nil : Self.next(&$0) }) {
       if !refuseLate(body) { return body }
     }
     return nil
@@ -257,7 +257,7 @@ package final class BodyQueue: Sendable {
 
   /// Whether it was still waiting; then the caller answers it.
   func remove(_ body: QueuedBody) -> Bool {
-    state.withLock { state in
+    state.locked { state in
       guard let index = state.bodies[state.first...].firstIndex(where: { $0 === body }) else {
         return false
       }
@@ -269,7 +269,7 @@ package final class BodyQueue: Sendable {
 
   /// No body is taken in any more; those that wait are served.
   package func close() {
-    let idle = state.withLock { state in
+    let idle = state.locked { state in
       state.isClosed = true
       defer { (state.idle, state.isGathering) = (0, false) }
       return state.idle
@@ -295,7 +295,7 @@ package final class BodyQueue: Sendable {
 
   private func refuseLate(_ body: QueuedBody) -> Bool {
     let now = ContinuousClock.now
-    waits.withLock { $0.add(now - body.begun) }
+    waits.locked { $0.add(now - body.begun) }
     guard let deadline = body.deadline, deadline < now else { return false }
     Self.refuse(body)
     return true
@@ -320,7 +320,7 @@ package final class BodyQueue: Sendable {
 
   private func sweep() {
     let now = ContinuousClock.now
-    let (late, next) = state.withLock { state in
+    let (late, next) = state.locked { state in
       var late: [QueuedBody] = []
       var next: ContinuousClock.Instant?
       state.bodies.removeAll { body in
@@ -337,7 +337,7 @@ package final class BodyQueue: Sendable {
       return (late, next)
     }
     for body in late {
-      waits.withLock { $0.add(now - body.begun) }
+      waits.locked { $0.add(now - body.begun) }
       Self.refuse(body)
     }
     if let next { sweep(at: next) }

@@ -55,7 +55,7 @@ public final class ChangeReader: Sendable {
     while true {
       await wait()
       // A wake without news, of a cancellation that came and went, is none.
-      let (news, isOver) = state.withLock { state in
+      let (news, isOver) = state.locked { state in
         defer { state.news = nil }
         return (state.news, state.isClosed || Task.isCancelled)
       }
@@ -67,7 +67,7 @@ public final class ChangeReader: Sendable {
   private func wait() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isReady = state.withLock { state -> Bool in
+        let isReady = state.locked { state -> Bool in
           guard state.news == nil, !state.isClosed, !Task.isCancelled else { return true }
           precondition(state.waiting == nil, "two tasks wait for the same news")
           state.waiting = continuation
@@ -93,7 +93,7 @@ public final class ChangeReader: Sendable {
 
   /// Changes the state and wakes who waits, as one: a wake that came later could meet the next wait, for which there is no news.
   private func wake(_ change: (inout State) -> Void) {
-    state.withLock { state in
+    state.locked { state in
       change(&state)
       defer { state.waiting = nil }
       return state.waiting
@@ -112,38 +112,38 @@ package final class ChangeCounts: Sendable {
 
   func reader(of topic: ChangeTopic) -> ChangeReader {
     let reader = ChangeReader()
-    readers.withLock { $0[topic, default: []].append(reader) }
+    readers.locked { $0[topic, default: []].append(reader) }
     return reader
   }
 
   /// Ends the waits of all readers: nothing is heard any more.
   package func close() {
-    for reader in readers.withLock({ $0.values.flatMap(\.self) }) { reader.close() }
+    for reader in readers.locked({ $0.values.flatMap(\.self) }) { reader.close() }
   }
 
   /// Tells the topic's readers.
   package func tell(_ news: ChangeNews, of topic: ChangeTopic) {
-    for reader in readers.withLock({ $0[topic] ?? [] }) { reader.add(news) }
+    for reader in readers.locked({ $0[topic] ?? [] }) { reader.add(news) }
   }
 
-  package func count(of topic: ChangeTopic) -> Int { counts.withLock { $0[topic] ?? 0 } }
+  package func count(of topic: ChangeTopic) -> Int { counts.locked { $0[topic] ?? 0 } }
 
   func add(_ topics: Set<ChangeTopic>) {
     guard !topics.isEmpty else { return }
-    counts.withLock { counts in for topic in topics { counts[topic, default: 0] += 1 } }
+    counts.locked { counts in for topic in topics { counts[topic, default: 0] += 1 } }
   }
 
   /// Takes a count on that the database keeps, unless a later one was heard before.
   package func raise(_ topic: ChangeTopic, to count: Int) {
-    counts.withLock { $0[topic] = max($0[topic] ?? 0, count + (offsets.withLock { $0[topic] } ?? 0)) }
+    counts.locked { $0[topic] = max($0[topic] ?? 0, count + (offsets.locked { $0[topic] } ?? 0)) }
   }
 
   /// The database, another host of it by now, counts from an earlier number on: that is a change, and later counts are.
   package func restart(_ topic: ChangeTopic, at count: Int) {
-    counts.withLock { counts in
+    counts.locked { counts in
       let next = (counts[topic] ?? 0) + 1
       counts[topic] = next
-      offsets.withLock { $0[topic] = next - count }
+      offsets.locked { $0[topic] = next - count }
     }
   }
 }

@@ -21,14 +21,14 @@ final class Checkpointer: Sendable {
   }
 
   /// The number of pages of the log that were moved; nil while it is being moved.
-  var moved: Int32? { state.withLock { $0.isMoving ? nil : $0.moved } }
+  var moved: Int32? { state.locked { $0.isMoving ? nil : $0.moved } }
 
   /// Begins to move the log. Not to be called while it is being moved.
   func move() {
-    state.withLock { $0.isMoving = true }
+    state.locked { $0.isMoving = true }
     thread.run { [self] handle in
       let moved = handle.moveLog()
-      state.withLock { state in
+      state.locked { state in
         state.moved = moved
         state.isMoving = false
       }

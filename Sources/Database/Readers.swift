@@ -32,13 +32,13 @@ final class Readers: Sendable {
   func start() {
     for thread in threads {
       let loop = thread.start { [self] in work(on: thread) }
-      loops.withLock { $0.append(loop) }
+      loops.locked { $0.append(loop) }
     }
   }
 
   /// Waits until every body was served; the queue is closed.
   func join() {
-    for loop in loops.withLock({ $0 }) { loop.get() }
+    for loop in loops.locked({ $0 }) { loop.get() }
   }
 
   /// Every connection is opened anew before its next body.

@@ -23,7 +23,7 @@ final class StatementLog: Sendable {
 
   /// The one entry of that text.
   func entry(for sql: String) -> Entry {
-    state.withLock { state in
+    state.locked { state in
       if let entry = state.entries[sql] { return entry }
       let entry = Entry(sql: sql)
       state.entries[sql] = entry
@@ -34,11 +34,11 @@ final class StatementLog: Sendable {
   }
 
   /// In the order in which they were first prepared.
-  var texts: [String] { state.withLock { $0.order.map(\.sql) } }
+  var texts: [String] { state.locked { $0.order.map(\.sql) } }
 
   /// Returns the steps that each statement took since the last call. Statements that took none are left out.
   func takeSteps() -> [(sql: String, steps: Int)] {
-    state.withLock { $0.order }.compactMap { entry in
+    state.locked { $0.order }.compactMap { entry in
       let steps = entry.steps.exchange(0, ordering: .relaxed)
       return steps > 0 ? (entry.sql, steps) : nil
     }

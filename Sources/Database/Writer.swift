@@ -51,12 +51,12 @@ final class Writer: Sendable {
   }
 
   func start() {
-    loop.withLock { $0 = thread.start { [self] in work() } }
+    loop.locked { $0 = thread.start { [self] in work() } }
   }
 
   /// Waits until every body was served; the queue is closed.
   func join() {
-    loop.withLock { $0 }?.get()
+    loop.locked { $0 }?.get()
   }
 
   private func work() {
@@ -243,18 +243,18 @@ final class WriteFailure: Sendable {
   private let isSet = Atomic<Bool>(false)
   private let error = Mutex<DatabaseError?>(nil)
 
-  var value: DatabaseError? { error.withLock { $0 } }
+  var value: DatabaseError? { error.locked { $0 } }
 
   /// Keeps what says something of the disk or the file.
   func note(_ error: any Error) {
     guard let error = error as? DatabaseError, error.isOfStorage else { return }
-    self.error.withLock { $0 = error }
+    self.error.locked { $0 = error }
     isSet.store(true, ordering: .relaxed)
   }
 
   func clear() {
     guard isSet.load(ordering: .relaxed) else { return }
     isSet.store(false, ordering: .relaxed)
-    error.withLock { $0 = nil }
+    error.locked { $0 = nil }
   }
 }

@@ -45,14 +45,14 @@ final class CollectingReceiver: TransferReceiver {
   func receive(head: ResponseHead) -> HeadDecision { .accept }
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
-    body.withLock { body in
+    body.locked { body in
       unsafe bytes.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) }
     }
     return .consumed
   }
 
   func removeBytes() -> [UInt8] {
-    body.withLock { body in
+    body.locked { body in
       defer { body = [] }
       return body
     }

@@ -43,7 +43,7 @@ struct BusFollower: Sendable {
         let subscription = bus.subscribe(match)
         group.addTask {
           for await news in subscription {
-            presence.state.withLock { state in
+            presence.state.locked { state in
               switch news {
               case .appeared: state.there.insert(match.sender)
               case .vanished: state.there.remove(match.sender)
@@ -60,7 +60,7 @@ struct BusFollower: Sendable {
       while !Task.isCancelled {
         let isSignalled = await changed.wait(atMost: hasSpoken ? interval : nil, clock: clock)
         guard isSignalled || !Task.isCancelled else { return }
-        let known = presence.state.withLock { $0 }
+        let known = presence.state.locked { $0 }
         if let error = known.end { throw ConditionSourceError(.away, "\(error)") }
         // Of two names of one service the one that comes first counts.
         guard let name = matches.map(\.sender).first(where: known.there.contains) else {

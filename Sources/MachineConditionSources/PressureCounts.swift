@@ -32,13 +32,13 @@ final class PressureCounts: Sendable {
 
   /// The trigger has fired, and so long was waited until then.
   func begin(all: UInt64?, own: UInt64?) {
-    baseline.withLock { $0 = (all, own) }
+    baseline.locked { $0 = (all, own) }
   }
 
   /// Whether others have waited for half of the threshold since ``begin(all:own:)``, one window ago. Where it is not known whose waits they
   /// are, they may be this agent's own: then no one is said to wait.
   func isOfOthers(all: UInt64?, own: UInt64?) -> Bool {
-    baseline.withLock { baseline in
+    baseline.locked { baseline in
       guard let all, let before = baseline.all, let own, let ownBefore = baseline.own, all >= before,
         own >= ownBefore
       else { return false }

@@ -32,7 +32,7 @@ final class BusMailbox: Sendable {
   }
 
   func newIdentifier() -> Int {
-    state.withLock { state in
+    state.locked { state in
       state.lastIdentifier += 1
       return state.lastIdentifier
     }
@@ -57,7 +57,7 @@ final class BusMailbox: Sendable {
 
   /// Posts a call, whose completion is called once. Throws `invalidValue`, `tooLarge`, `queueFull`, `closed`.
   func post(_ call: PendingCall) throws(BusError) {
-    try state.withLock { state throws(BusError) in
+    try state.locked { state throws(BusError) in
       guard state.calls < Self.boundOfCalls else {
         throw BusError(.queueFull, "too many calls wait for their answers")
       }
@@ -77,7 +77,7 @@ final class BusMailbox: Sendable {
 
   private func reserve(_ length: Int, for destination: BusName?) throws(BusError) {
     guard commands.isOpen else { throw Self.closedError }
-    try state.withLock { state throws(BusError) in
+    try state.locked { state throws(BusError) in
       let waiting = state.waiting[destination] ?? 0
       guard waiting == 0 || waiting + length <= Self.boundOfDestination,
         state.waitingInAll + length <= Self.boundOfAll
@@ -90,14 +90,14 @@ final class BusMailbox: Sendable {
   /// The message has left for the bus, or never will.
   func release(_ length: Int, for destination: BusName?) {
     guard length > 0 else { return }
-    state.withLock { state in
+    state.locked { state in
       let rest = (state.waiting[destination] ?? 0) - length
       state.waiting[destination] = rest > 0 ? rest : nil
       state.waitingInAll -= length
     }
   }
 
-  func callEnded() { state.withLock { $0.calls -= 1 } }
+  func callEnded() { state.locked { $0.calls -= 1 } }
 
   // MARK: commands
 
@@ -117,7 +117,7 @@ final class BusMailbox: Sendable {
   /// After this nothing is accepted any more. Returns the commands that will not run.
   func seal() -> [BusCommand] {
     let rest = commands.seal()
-    let watchers = state.withLock { state in
+    let watchers = state.locked { state in
       state.bus = BusState()
       defer { state.watchers = [:] }
       return state.watchers.values.map { $0 }
@@ -130,11 +130,11 @@ final class BusMailbox: Sendable {
 
   // MARK: the state of the bus
 
-  var bus: BusState { state.withLock { $0.bus } }
+  var bus: BusState { state.locked { $0.bus } }
 
   /// Tells the new state to those who watch it.
   func tell(_ bus: BusState) {
-    let watchers = state.withLock { state in
+    let watchers = state.locked { state in
       guard state.bus != bus else { return [AsyncStream<BusState>.Continuation]() }
       state.bus = bus
       return state.watchers.values.map { $0 }
@@ -147,9 +147,9 @@ final class BusMailbox: Sendable {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let identifier = newIdentifier()
       continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { _ = $0.watchers.removeValue(forKey: identifier) }
+        self?.state.locked { _ = $0.watchers.removeValue(forKey: identifier) }
       }
-      let isOver = state.withLock { state in
+      let isOver = state.locked { state in
         // Under the lock, so that no later state is overtaken by this one.
         continuation.yield(state.bus)
         guard !commands.isSealed else { return true }

@@ -16,7 +16,7 @@ final class BusQueue<Element: Sendable>: Sendable {
 
   /// False where the queue is full and the element was left out; true also where nothing reads any more.
   func push(_ element: Element) -> Bool {
-    let (isTaken, waiter) = state.withLock { state -> (Bool, CheckedContinuation<Element?, Never>?) in
+    let (isTaken, waiter) = state.locked { state -> (Bool, CheckedContinuation<Element?, Never>?) in
       if state.isFinished { return (true, nil) }
       if let waiter = state.waiter.take() { return (true, waiter) }
       guard state.elements.count < bound else { return (false, nil) }
@@ -29,19 +29,19 @@ final class BusQueue<Element: Sendable>: Sendable {
 
   /// Puts these in the place of all that was not read.
   func replace(with elements: [Element]) {
-    let waiter = state.withLock { state -> CheckedContinuation<Element?, Never>? in
+    let waiter = state.locked { state -> CheckedContinuation<Element?, Never>? in
       if state.isFinished { return nil }
       state.elements = elements
       return elements.isEmpty ? nil : state.waiter.take()
     }
     guard let waiter else { return }
-    let first = state.withLock { $0.elements.isEmpty ? nil : $0.elements.removeFirst() }
+    let first = state.locked { $0.elements.isEmpty ? nil : $0.elements.removeFirst() }
     waiter.resume(returning: first)
   }
 
   /// Takes nothing more; elements that wait can still be read.
   func finish() {
-    let waiter = state.withLock { state in
+    let waiter = state.locked { state in
       state.isFinished = true
       return state.waiter.take()
     }
@@ -52,7 +52,7 @@ final class BusQueue<Element: Sendable>: Sendable {
   func next() async -> Element? {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let outcome: Element?? = state.withLock { state in
+        let outcome: Element?? = state.locked { state in
           precondition(state.waiter == nil, "one task reads at a time")
           if !state.elements.isEmpty { return .some(state.elements.removeFirst()) }
           if state.isFinished || Task.isCancelled { return .some(nil) }
@@ -62,7 +62,7 @@ final class BusQueue<Element: Sendable>: Sendable {
         if let outcome { continuation.resume(returning: outcome) }
       }
     } onCancel: {
-      state.withLock { $0.waiter.take() }?.resume(returning: nil)
+      state.locked { $0.waiter.take() }?.resume(returning: nil)
     }
   }
 }

@@ -46,7 +46,7 @@ public final class BusAnswer: Sendable {
   }
 
   private func give(_ reply: BusReply) {
-    let isFirst = isGiven.withLock { isGiven in
+    let isFirst = isGiven.locked { isGiven in
       defer { isGiven = true }
       return !isGiven
     }

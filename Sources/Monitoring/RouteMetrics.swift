@@ -54,7 +54,7 @@ public final class RouteMetrics: MetricSource {
   /// Counts one request, which was answered after `duration`. `route` is nil for an address without a route, `problem` for a
   /// response without one.
   public func count(route: String?, status: Int, problem: String?, duration: Duration) {
-    state.withLock { state in
+    state.locked { state in
       state.durations[route ?? "none", default: DurationHistogram()].add(duration)
       state.requests[Key(route: route ?? "none", status: status), default: 0] += 1
       if let problem { state.refusals[Refusal(route: route ?? "none", code: problem), default: 0] += 1 }
@@ -66,7 +66,7 @@ public final class RouteMetrics: MetricSource {
     _ counts: @escaping @Sendable () -> [Key: Int],
     refusals: @escaping @Sendable () -> [Refusal: Int] = { [:] }
   ) {
-    state.withLock {
+    state.locked {
       $0.others.append(counts)
       $0.otherRefusals.append(refusals)
     }
@@ -74,18 +74,18 @@ public final class RouteMetrics: MetricSource {
 
   /// The requests that are counted elsewhere.
   public var included: [Key: Int] {
-    let others = state.withLock { $0.others }
+    let others = state.locked { $0.others }
     return others.reduce(into: [:]) { sum, counts in sum.merge(counts(), uniquingKeysWith: +) }
   }
 
   /// Requests by route and status.
   public var requests: [Key: Int] {
-    included.merging(state.withLock { $0.requests }, uniquingKeysWith: +)
+    included.merging(state.locked { $0.requests }, uniquingKeysWith: +)
   }
 
   /// The refusals so far; tests hold them against docs/openapi.yaml.
   public var refusals: [Refusal: Int] {
-    let (own, others) = state.withLock { ($0.refusals, $0.otherRefusals) }
+    let (own, others) = state.locked { ($0.refusals, $0.otherRefusals) }
     return others.reduce(into: own) { sum, refusals in sum.merge(refusals(), uniquingKeysWith: +) }
   }
 
@@ -110,7 +110,7 @@ public final class RouteMetrics: MetricSource {
           "From the route of a request to the beginning of its response, by route; content that a loop answers is not in it.",
         labels: ["route"]
       ) {
-        self.state.withLock { $0.durations }.sorted { $0.key < $1.key }.map {
+        self.state.locked { $0.durations }.sorted { $0.key < $1.key }.map {
           .init($0.value, labels: [$0.key])
         }
       },

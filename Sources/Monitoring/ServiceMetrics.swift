@@ -57,10 +57,10 @@ public final class WeakServerReference: Sendable {
 
   /// From now on its server is this one.
   public func set(_ server: HTTPServer) {
-    reference.withLock { $0.server = server }
+    reference.locked { $0.server = server }
   }
 
-  var server: HTTPServer? { reference.withLock { $0.server } }
+  var server: HTTPServer? { reference.locked { $0.server } }
 
   /// The addresses at which it listens; none before its start, and without a server.
   public var addresses: [ServerAddress] { server?.boundAddresses ?? [] }

@@ -138,7 +138,7 @@ private final class PartReceiver: TransferReceiver {
 
   /// Not nil once all bytes were handed on.
   var completed: ObjectAttributes? {
-    state.withLock { state in
+    state.locked { state in
       guard let part = state.part, state.received == Int64(part.range.count) else { return nil }
       return part.attributes
     }
@@ -146,7 +146,7 @@ private final class PartReceiver: TransferReceiver {
 
   /// Begins a try: returns the range to ask for, nil for the whole object.
   func begin() -> Range<Int64>? {
-    state.withLock { state in
+    state.locked { state in
       state.fault = nil
       if let part = state.part {
         state.asked = part.range.lowerBound + state.received..<part.range.upperBound
@@ -159,12 +159,12 @@ private final class PartReceiver: TransferReceiver {
 
   /// Returns the meaning of a transfer's error.
   func failure(_ error: HTTPClientError) -> TryFailure {
-    if let fault = state.withLock({ $0.fault }) { return TryFailure(fault) }
+    if let fault = state.locked({ $0.fault }) { return TryFailure(fault) }
     return TryFailure(error, method: "GET")
   }
 
   func start(_ handle: TransferHandle) {
-    state.withLock { $0.handle = handle }
+    state.locked { $0.handle = handle }
     target.start(handle)
   }
 
@@ -173,7 +173,7 @@ private final class PartReceiver: TransferReceiver {
     guard (200..<300).contains(head.status) else { return .refuse }
     do throws(ObjectStoreError) {
       let found = try part(of: head)
-      let isFirst = state.withLock { state in
+      let isFirst = state.locked { state in
         defer { state.part = state.part ?? found }
         return state.part == nil
       }
@@ -187,7 +187,7 @@ private final class PartReceiver: TransferReceiver {
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     let count = Int64(bytes.count)
-    let fits = state.withLock { state in
+    let fits = state.locked { state in
       state.part.map { state.received + count <= Int64($0.range.count) } ?? false
     }
     guard fits else {
@@ -197,13 +197,13 @@ private final class PartReceiver: TransferReceiver {
       return .stop
     }
     let decision = target.receive(bytes)
-    if decision == .consumed { state.withLock { $0.received += count } }
+    if decision == .consumed { state.locked { $0.received += count } }
     return decision
   }
 
   /// The body of an answer that is wrong already is not waited for.
   private func end(with fault: ObjectStoreError) {
-    let handle = state.withLock { state in
+    let handle = state.locked { state in
       state.fault = fault
       return state.handle
     }
@@ -212,7 +212,7 @@ private final class PartReceiver: TransferReceiver {
 
   /// The part that an answer brings: with the same range in each try, since only the rest of it is asked for again.
   private func part(of head: ResponseHead) throws(ObjectStoreError) -> ObjectPart {
-    let (asked, known) = state.withLock { ($0.asked, $0.part) }
+    let (asked, known) = state.locked { ($0.asked, $0.part) }
     let found: ObjectPart
     if let asked { found = try Self.range(asked, of: head) } else { found = try whole(of: head) }
     guard let known else { return found }
@@ -274,11 +274,11 @@ private final class CollectingObjectReceiver: ObjectReceiver {
   private let collected = Mutex<[UInt8]>([])
 
   /// The bytes so far.
-  var bytes: [UInt8] { collected.withLock { $0 } }
+  var bytes: [UInt8] { collected.locked { $0 } }
 
   /// Takes all bytes at once, and never pauses.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
-    collected.withLock { collected in
+    collected.locked { collected in
       unsafe bytes.withUnsafeBufferPointer { unsafe collected.append(contentsOf: $0) }
     }
     return .consumed

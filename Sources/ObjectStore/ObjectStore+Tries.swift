@@ -21,11 +21,11 @@ extension ObjectStore {
       }
       let failure: TryFailure
       // Others may be read from their file while the try is under way.
-      let secrets = credentials.withLock { $0.secrets }
+      let secrets = credentials.locked { $0.secrets }
       do throws(TryFailure) {
         return try await body(remaining)
       } catch {
-        failure = error.withholding(secrets + credentials.withLock { $0.secrets })
+        failure = error.withholding(secrets + credentials.locked { $0.secrets })
       }
       if !hasTakenOnDate, let date = failure.dateToTakeOn(at: time.now()) {
         hasTakenOnDate = true
@@ -64,14 +64,14 @@ private final class AnswerReceiver: TransferReceiver {
   private let collected = Mutex<[UInt8]>([])
 
   /// The bytes so far.
-  var body: [UInt8] { collected.withLock { $0 } }
+  var body: [UInt8] { collected.locked { $0 } }
 
   func receive(head: ResponseHead) -> HeadDecision {
     (200..<300).contains(head.status) ? .accept : .refuse
   }
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
-    collected.withLock { collected in
+    collected.locked { collected in
       unsafe bytes.withUnsafeBufferPointer { unsafe collected.append(contentsOf: $0) }
     }
     return .consumed

@@ -52,7 +52,7 @@ public final class ObjectStore: Sendable {
 
   /// Signs with other keys from the next try on: for temporary ones, before they end.
   public func replaceCredentials(with credentials: ObjectStoreCredentials) {
-    self.credentials.withLock { $0 = credentials }
+    self.credentials.locked { $0 = credentials }
   }
 
   /// How far the store's clock is ahead of this machine's, as far as a refusal has told; zero before that.
@@ -74,7 +74,7 @@ public final class ObjectStore: Sendable {
 
   /// The signer with the keys of this moment.
   private var signer: SignatureV4 {
-    SignatureV4(credentials: credentials.withLock { $0 }, region: address.region)
+    SignatureV4(credentials: credentials.locked { $0 }, region: address.region)
   }
 
   /// A call as it goes over the wire, signed for now.
@@ -127,7 +127,7 @@ final class StoreTime: Sendable {
   }
 
   /// The difference that a refusal has told.
-  var offset: Duration { difference.withLock { $0 } }
+  var offset: Duration { difference.locked { $0 } }
 
   /// The store's time, as far as it is known.
   func now() -> Timestamp { wallClock.now() + offset }
@@ -135,7 +135,7 @@ final class StoreTime: Sendable {
   /// Takes the store's date of this moment on; the way of the answer is the error.
   func takeOn(_ date: Timestamp) {
     let offset = date - wallClock.now()
-    difference.withLock { $0 = offset }
+    difference.locked { $0 = offset }
   }
 }
 

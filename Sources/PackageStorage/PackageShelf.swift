@@ -96,7 +96,7 @@ package final class PackageLocks: Sendable {
     _ digest: SHA256Digest, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
   ) async rethrows -> Value {
     await withCheckedContinuation { continuation in
-      let isFree = held.withLock { held in
+      let isFree = held.locked { held in
         guard held[digest] != nil else {
           held[digest] = []
           return true
@@ -111,7 +111,7 @@ package final class PackageLocks: Sendable {
   }
 
   private func release(_ digest: SHA256Digest) {
-    let next = held.withLock { held -> CheckedContinuation<Void, Never>? in
+    let next = held.locked { held -> CheckedContinuation<Void, Never>? in
       guard let waiting = held[digest], !waiting.isEmpty else {
         held[digest] = nil
         return nil

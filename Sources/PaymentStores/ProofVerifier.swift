@@ -48,7 +48,7 @@ package final class ProofVerifier: Sendable {
   /// Returns the state of a store, as the questions to it have shown it.
   package func standing(of store: StoreIdentifier) -> CircuitBreaker.Standing {
     let now = timer.now()
-    return breakers.withLock { $0[store]?.standing(at: now) } ?? CircuitBreaker.Standing()
+    return breakers.locked { $0[store]?.standing(at: now) } ?? CircuitBreaker.Standing()
   }
 
   /// Returns the key of the proof in the cache of verdicts. Throws `store-unknown`.
@@ -67,7 +67,7 @@ package final class ProofVerifier: Sendable {
   /// that the store refused the proof with.
   package func known(_ key: VerdictCache.Key) throws(Problem) -> VerifiedProof? {
     let (instant, date) = (timer.now(), clock.now())
-    guard let verdict = cache.withLock({ $0.verdict(for: key, at: instant, date: date) }) else { return nil }
+    guard let verdict = cache.locked({ $0.verdict(for: key, at: instant, date: date) }) else { return nil }
     cached.add(1, ordering: .relaxed)
     switch verdict {
     case .verified(let proof): return proof
@@ -78,7 +78,7 @@ package final class ProofVerifier: Sendable {
   /// Whether ``known(_:)`` would answer, or throw.
   package func knows(_ key: VerdictCache.Key) -> Bool {
     let (instant, date) = (timer.now(), clock.now())
-    return cache.withLock { $0.verdict(for: key, at: instant, date: date) } != nil
+    return cache.locked { $0.verdict(for: key, at: instant, date: date) } != nil
   }
 
   /// Asks the store, or waits for the answer to the same question. `apply` is called once with what the store
@@ -173,7 +173,7 @@ package final class ProofVerifier: Sendable {
   /// Counts the question. Throws ``StoreRefusal`` while the store is asked nothing.
   private func permit(toAsk store: StoreIdentifier) throws(StoreRefusal) -> CircuitBreaker.Permit {
     let instant = timer.now()
-    let permit = breakers.withLock { $0[store]?.permit(at: instant) ?? .call(at: instant) }
+    let permit = breakers.locked { $0[store]?.permit(at: instant) ?? .call(at: instant) }
     if case .wait(let duration) = permit {
       spared.add(1, ordering: .relaxed)
       throw .undetermined(retryAfter: duration, cause: "the breaker is open", outcome: .abandoned)
@@ -194,7 +194,7 @@ package final class ProofVerifier: Sendable {
   /// Something later is known of these transactions than what was said before.
   package func forget(_ transactions: [VerifiedTransaction]) {
     let (keys, instant) = (Set(transactions.map(\.key)), timer.now())
-    cache.withLock { $0.forget(keys, at: instant) }
+    cache.locked { $0.forget(keys, at: instant) }
   }
 
   /// Asks the store and keeps its verdict, once `apply` has returned. Whatever `apply` throws, no verdict is
@@ -206,9 +206,9 @@ package final class ProofVerifier: Sendable {
     guard let store = stores[key.store] else { throw Problem(.storeUnknown) }
     let (instant, date) = (timer.now(), clock.now())
     let permit = try permit(toAsk: key.store)
-    let revision = cache.withLock { $0.revision }
+    let revision = cache.locked { $0.revision }
     func keep(_ verdict: VerdictCache.Verdict) {
-      cache.withLock { $0.insert(verdict, for: key, askedAt: instant, date: date, revision: revision) }
+      cache.locked { $0.insert(verdict, for: key, askedAt: instant, date: date, revision: revision) }
     }
     var verified: VerifiedProof
     do throws(StoreRefusal) {
@@ -237,7 +237,7 @@ package final class ProofVerifier: Sendable {
     _ outcome: CircuitBreaker.Outcome, of permit: CircuitBreaker.Permit, from store: StoreIdentifier
   ) {
     let now = timer.now()
-    let (wasOpen, isOpen) = breakers.withLock { breakers in
+    let (wasOpen, isOpen) = breakers.locked { breakers in
       let wasOpen = breakers[store]?.isOpen == true
       breakers[store]?.note(outcome, of: permit, at: now)
       return (wasOpen, breakers[store]?.isOpen == true)
@@ -284,13 +284,13 @@ extension ProofVerifier: MetricSource {
         "pullbox_store_questions_stopped", help: "1 while a store is not asked, but for probes.",
         labels: ["store"]
       ) {
-        self.breakers.withLock { breakers in
+        self.breakers.locked { breakers in
           breakers.sorted { $0.key.description < $1.key.description }
             .map { .init($0.value.isOpen ? 1 : 0, labels: [$0.key.description]) }
         }
       },
       .gauge("pullbox_verdicts_cached", help: "Verdicts of stores that are kept.") {
-        self.cache.withLock { $0.count }
+        self.cache.locked { $0.count }
       },
     ])
   }

@@ -50,14 +50,14 @@ package final class ReceiptReader: Sendable {
 
   /// The receipt whose text has that digest. Throws `ReceiptError` `malformed`.
   package func read(_ text: String, digest: SHA256Digest) async throws -> UnverifiedAppReceipt {
-    if let receipt = receipts.withLock({ $0.value(for: digest) }) { return receipt }
+    if let receipt = receipts.locked({ $0.value(for: digest) }) { return receipt }
     let receipt =
       text.utf8.count <= Self.short
       ? try UnverifiedAppReceipt(base64: text)
       : try await threads.run { try UnverifiedAppReceipt(base64: text) }
     // The claims are about as long again as the message.
     let length = ByteCount(receipt.encoded.count * 2 + 1000)
-    receipts.withLock { $0.insert(receipt, for: digest, length: length) }
+    receipts.locked { $0.insert(receipt, for: digest, length: length) }
     return receipt
   }
 
@@ -66,11 +66,11 @@ package final class ReceiptReader: Sendable {
   package func verify(
     _ receipt: UnverifiedAppReceipt, as key: VerdictCache.Key, by rules: ReceiptRules, at now: Timestamp
   ) async throws {
-    if verified.withLock({ $0.value(for: key) }) == true { return }
+    if verified.locked({ $0.value(for: key) }) == true { return }
     checks.add(1, ordering: .relaxed)
     // Three signatures of RSA and as many certificates take a millisecond.
     _ = try await threads.run { try receipt.verified(trusting: rules.roots, now: now, policy: rules.policy) }
-    verified.withLock { $0.insert(true, for: key, length: Self.verifiedLength) }
+    verified.locked { $0.insert(true, for: key, length: Self.verifiedLength) }
   }
 
   /// The approximate length of an entry in memory, in bytes.

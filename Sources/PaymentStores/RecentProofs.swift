@@ -38,7 +38,7 @@ package final class RecentProofs: Sendable {
     }
     // All of them share one text.
     let length = text / grants.count + Self.entryLength
-    entries.withLock { entries in
+    entries.locked { entries in
       for grant in grants {
         entries.insert(Entry(key: key, proof: proof, grants: [grant]), for: grant, length: ByteCount(length))
       }
@@ -47,15 +47,15 @@ package final class RecentProofs: Sendable {
 
   /// The content of the grant is placed: no more of it is sent that a refund could end.
   package func forget(_ grant: DeliveryHandle) {
-    entries.withLock { $0.remove(grant) }
+    entries.locked { $0.remove(grant) }
   }
 
   /// The length of the texts of all known proofs and of their entries together.
-  package var length: ByteCount { entries.withLock { $0.length } }
+  package var length: ByteCount { entries.locked { $0.length } }
 
   /// The proofs of those of the grants of which they are known, each once.
   package func proofs(of grants: some Sequence<DeliveryHandle>) -> [Entry] {
-    entries.withLock { entries in
+    entries.locked { entries in
       var places: [VerdictCache.Key: Int] = [:]
       var found: [Entry] = []
       for grant in grants {

@@ -45,7 +45,7 @@ final class PostgreSQLDatabase: DatabaseEngine {
   /// The revisions of topics, raised by own commits and by those of other nodes.
   var changes: ChangeCounts { link.changes }
   /// The failure of the last write, kept until a write succeeds; nil while storage and server are well.
-  var lastWriteFailure: DatabaseError? { link.failure.withLock { $0 } }
+  var lastWriteFailure: DatabaseError? { link.failure.locked { $0 } }
   /// Always nil: there is no file that could be copied or checked.
   var file: FileEngine? { nil }
 

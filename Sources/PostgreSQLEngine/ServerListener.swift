@@ -35,7 +35,7 @@ final class ServerListener: Sendable {
     var begin = HeardSignals()
     _ = try first.beginListening(&begin, link.changes)
     let (given, heard) = (GivenHandle(first), begin)
-    end.withLock { $0 = pool.start { [self] in work(on: given, heard) } }
+    end.locked { $0 = pool.start { [self] in work(on: given, heard) } }
   }
 
   /// A connection on its way to the listener's thread.
@@ -63,7 +63,7 @@ final class ServerListener: Sendable {
   /// Ends; blocks until it has.
   func close() {
     abandon()
-    end.withLock { $0 }?.get()
+    end.locked { $0 }?.get()
   }
 
   /// Listens until it is closed, with a new connection whenever one is lost.

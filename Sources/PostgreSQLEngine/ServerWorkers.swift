@@ -38,13 +38,13 @@ final class ServerWorkers: Sendable {
         var worker = ServerWorker(kind: kind, link: link)
         while let body = queue.take() { worker.serve(body) }
       }
-      ends.withLock { $0.append(end) }
+      ends.locked { $0.append(end) }
     }
   }
 
   /// Waits until every body was served; the queue is closed.
   func join() {
-    for end in ends.withLock({ $0 }) { end.get() }
+    for end in ends.locked({ $0 }) { end.get() }
   }
 }
 
@@ -90,14 +90,14 @@ final class ServerLink: Sendable {
   /// The tables may be another process's: no body runs until they are claimed again. Nil lifts the refusal. An error ends
   /// all connections of the present generation, too.
   func refuse(_ error: DatabaseError?) {
-    refusal.withLock { $0 = error }
+    refusal.locked { $0 = error }
     if error != nil { endConnections(of: currentGeneration) }
   }
 
   /// Throws while another process may have the tables. The error is `unavailable`, so that a body waits up to its
   /// deadline.
   func checkClaim() throws(DatabaseError) {
-    if let error = refusal.withLock({ $0 }) {
+    if let error = refusal.locked({ $0 }) {
       throw DatabaseError(.unavailable, state: "08006", error.message, sql: "")
     }
   }
@@ -223,8 +223,8 @@ struct ServerWorker {
   /// Applies the effect of a committed body, one body at a time, and answers it. A write that succeeded clears
   /// ``ServerLink/failure``.
   private func succeed(_ body: QueuedBody) {
-    if kind == .write { link.failure.withLock { $0 = nil } }
-    link.effects.withLock { _ in body.applyEffect() }
+    if kind == .write { link.failure.locked { $0 = nil } }
+    link.effects.locked { _ in body.applyEffect() }
     body.answer()
   }
 
@@ -232,7 +232,7 @@ struct ServerWorker {
   /// well.
   private func fail(_ body: QueuedBody, _ error: any Error) {
     if kind == .write, let error = error as? DatabaseError, error.isOfStorage || error.code == .unavailable {
-      link.failure.withLock { $0 = error }
+      link.failure.locked { $0 = error }
     }
     body.answer(error)
   }

@@ -13,19 +13,19 @@ final class JumpingClock: WallClock, MonotonicClock {
 
   private let state = Mutex(State())
 
-  func now() -> Timestamp { SystemWallClock().now() + state.withLock { $0.shift } }
+  func now() -> Timestamp { SystemWallClock().now() + state.locked { $0.shift } }
 
-  func now() -> MonotonicInstant { SystemMonotonicClock().now() + state.withLock { $0.shift } }
+  func now() -> MonotonicInstant { SystemMonotonicClock().now() + state.locked { $0.shift } }
 
   func sleep(for duration: Duration) async throws {
     let end: MonotonicInstant = now() + duration
     let signal = AsyncSignal()
-    let number = state.withLock { state in
+    let number = state.locked { state in
       state.count += 1
       state.sleepers[state.count] = signal
       return state.count
     }
-    defer { state.withLock { _ = $0.sleepers.removeValue(forKey: number) } }
+    defer { state.locked { _ = $0.sleepers.removeValue(forKey: number) } }
     while true {
       try Task.checkCancellation()
       let rest: Duration = end - now()
@@ -36,7 +36,7 @@ final class JumpingClock: WallClock, MonotonicClock {
 
   /// Moves date and time on, and wakes all that sleep, so that they look.
   func advance(by duration: Duration) {
-    let sleepers = state.withLock { state in
+    let sleepers = state.locked { state in
       state.shift += duration
       return Array(state.sleepers.values)
     }

@@ -47,20 +47,20 @@ package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>:
   package init() {}
 
   /// How many are being asked.
-  package var count: Int { state.withLock { $0.questions.count } }
+  package var count: Int { state.locked { $0.questions.count } }
 
   /// How many wait for answers.
-  package var waiterCount: Int { state.withLock { $0.questions.values.reduce(0) { $0 + $1.waiters.count } } }
+  package var waiterCount: Int { state.locked { $0.questions.values.reduce(0) { $0 + $1.waiters.count } } }
 
   /// Asks by `ask`, unless the same is being asked; `isShared` says which. Throws what `ask` throws, and
   /// `CancellationError` when the task is cancelled.
   package func answer(
     to key: Key, asking ask: @escaping @Sendable () async throws -> Answer
   ) async throws -> (answer: Answer, isShared: Bool) {
-    let number = state.withLock { $0.nextNumber() }
+    let number = state.locked { $0.nextNumber() }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        state.withLock { state in
+        state.locked { state in
           let isShared = state.questions[key] != nil
           if !isShared {
             // No request's own task: it goes on when the request that asked first is gone, and others wait.
@@ -88,7 +88,7 @@ package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>:
     } catch {
       result = .failure(error)
     }
-    let settled = state.withLock { state in
+    let settled = state.locked { state in
       state.questions[key]?.number == question ? state.questions.removeValue(forKey: key) : nil
     }
     for waiter in settled?.waiters.values ?? [:].values {
@@ -99,7 +99,7 @@ package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>:
   /// Ends one wait with `CancellationError`. The last one to leave cancels the question; a wait that has its answer is
   /// left alone.
   private func leave(_ key: Key, waiter: Int) {
-    let (left, abandoned) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
+    let (left, abandoned) = state.locked { state -> (Waiter?, Task<Void, Never>?) in
       guard let left = state.questions[key]?.waiters.removeValue(forKey: waiter) else { return (nil, nil) }
       guard state.questions[key]?.waiters.isEmpty == true else { return (left, nil) }
       return (left, state.questions.removeValue(forKey: key)?.task)

@@ -93,11 +93,11 @@ private final class Workers: Sendable {
 
   var includeCurrentThread: Bool {
     let current = pthread_self()
-    return state.withLock { $0.threads.contains(current) }
+    return state.locked { $0.threads.contains(current) }
   }
 
   func enqueue(_ job: @escaping @Sendable () -> Void) {
-    state.withLock { state in
+    state.locked { state in
       state.waiting.append(job)
       if state.waiting.count > state.idle, state.threads.count < limit { start(&state) }
     }
@@ -105,7 +105,7 @@ private final class Workers: Sendable {
   }
 
   func stop() {
-    let count = state.withLock { state in
+    let count = state.locked { state in
       state.isStopped = true
       return state.threads.count
     }
@@ -129,20 +129,20 @@ private final class Workers: Sendable {
     unsafe clinux_name_thread(name)
     while true {
       work.wait()
-      let (job, isStopped) = state.withLock { state in
+      let (job, isStopped) = state.locked { state in
         let job = state.waiting.takeFirst()
         if job != nil { state.idle -= 1 }
         return (job, state.isStopped)
       }
       if let job {
         job()
-        state.withLock { $0.idle += 1 }
+        state.locked { $0.idle += 1 }
       } else if isStopped {
         break
       }
     }
     let current = pthread_self()
-    state.withLock { state in state.threads.removeAll { $0 == current } }
+    state.locked { state in state.threads.removeAll { $0 == current } }
     pthread_detach(current)
   }
 }
@@ -200,7 +200,7 @@ public final class PendingResult<Value: Sendable, Failure: Error>: Sendable {
   init() {}
 
   func set(_ result: Result<Value, Failure>) {
-    self.result.withLock { $0 = result }
+    self.result.locked { $0 = result }
     done.signal()
   }
 
@@ -209,7 +209,7 @@ public final class PendingResult<Value: Sendable, Failure: Error>: Sendable {
   public func get() throws(Failure) -> Value {
     done.wait()
     done.signal()
-    guard let result = result.withLock({ $0 }) else { preconditionFailure("nothing was set") }
+    guard let result = result.locked({ $0 }) else { preconditionFailure("nothing was set") }
     return try result.get()
   }
 }

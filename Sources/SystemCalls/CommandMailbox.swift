@@ -31,14 +31,14 @@ public final class CommandMailbox<Command: Sendable>: Sendable {
   }
 
   /// Whether commands are accepted.
-  public var isOpen: Bool { state.withLock { $0.phase == .open } }
+  public var isOpen: Bool { state.locked { $0.phase == .open } }
 
   /// Whether the loop is gone.
-  public var isSealed: Bool { state.withLock { $0.phase == .sealed } }
+  public var isSealed: Bool { state.locked { $0.phase == .sealed } }
 
   /// False where the command is not accepted and will not run.
   public func post(_ command: Command) -> Bool {
-    let (isAccepted, isFirst) = state.withLock { state in
+    let (isAccepted, isFirst) = state.locked { state in
       guard state.phase == .open else { return (false, false) }
       state.commands.append(command)
       return (true, state.commands.count == 1)
@@ -50,7 +50,7 @@ public final class CommandMailbox<Command: Sendable>: Sendable {
 
   /// Nothing more is accepted. The loop is woken, and collects what was.
   public func close() {
-    state.withLock { state in if state.phase == .open { state.phase = .closing } }
+    state.locked { state in if state.phase == .open { state.phase = .closing } }
     wake()
   }
 
@@ -66,7 +66,7 @@ public final class CommandMailbox<Command: Sendable>: Sendable {
   public func collect(isWoken: Bool) -> (commands: [Command], isClosing: Bool) {
     var count: eventfd_t = 0
     if isWoken { _ = unsafe eventfd_read(wakeUp.number, &count) }
-    return state.withLock { state in
+    return state.locked { state in
       defer { state.commands = [] }
       return (state.commands, state.phase != .open)
     }
@@ -74,7 +74,7 @@ public final class CommandMailbox<Command: Sendable>: Sendable {
 
   /// The loop is gone: nothing is accepted any more. Returns the commands that will not run.
   public func seal() -> [Command] {
-    state.withLock { state in
+    state.locked { state in
       defer { state.commands = [] }
       state.phase = .sealed
       return state.commands

@@ -31,7 +31,7 @@ public final class ReadinessThread: Sendable {
   /// Waits until the descriptor is ready; it has to stay open meanwhile, and one task waits for it at a time. False when the task was
   /// cancelled, or the descriptor cannot be waited for.
   public func wait(for descriptor: Int32, _ interest: Interest = .readable) async -> Bool {
-    let isFirst = isStarted.withLock { isStarted in
+    let isFirst = isStarted.locked { isStarted in
       defer { isStarted = true }
       return !isStarted
     }
@@ -74,7 +74,7 @@ private final class Waits: Sendable {
   }
 
   func nextTag() -> UInt64 {
-    state.withLock { state in
+    state.locked { state in
       state.tags += 1
       return state.tags
     }
@@ -84,7 +84,7 @@ private final class Waits: Sendable {
     _ tag: UInt64, _ descriptor: Int32, _ interest: ReadinessThread.Interest,
     _ continuation: CheckedContinuation<Bool, Never>
   ) {
-    let isWaiting = state.withLock { state -> Bool in
+    let isWaiting = state.locked { state -> Bool in
       guard state.cancelled.remove(tag) == nil else { return false }
       let bits = interest == .readable ? EPOLLIN.rawValue : EPOLLPRI.rawValue
       var event = unsafe clinux_epoll_event(bits, tag)
@@ -97,11 +97,11 @@ private final class Waits: Sendable {
 
   /// No one waits by that tag any more.
   func forget(_ tag: UInt64) {
-    state.withLock { state in _ = state.cancelled.remove(tag) }
+    state.locked { state in _ = state.cancelled.remove(tag) }
   }
 
   func end(_ tag: UInt64, isReady: Bool) {
-    let ended = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+    let ended = state.locked { state -> CheckedContinuation<Bool, Never>? in
       guard let wait = state.waiting.removeValue(forKey: tag) else {
         if !isReady { state.cancelled.insert(tag) }
         return nil

@@ -43,11 +43,11 @@ enum EntryPoint {
     // Unstructured: there is no task yet that could be its parent.
     Task.detached {
       let result = await run(arguments, environment, log)
-      code.withLock { $0 = result }
+      code.locked { $0 = result }
       done.signal()
     }
     done.wait()
-    code.withLock { $0 }.exitProcess()
+    code.locked { $0 }.exitProcess()
   }
 
   private static func run(

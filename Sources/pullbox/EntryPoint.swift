@@ -16,14 +16,14 @@ enum EntryPoint {
 
     /// Sets the code and lets ``wait()`` return.
     func end(with code: ExitCode) {
-      self.code.withLock { $0 = code }
+      self.code.locked { $0 = code }
       done.signal()
     }
 
     /// Blocks the calling thread.
     func wait() -> ExitCode {
       done.wait()
-      return code.withLock { $0 }
+      return code.locked { $0 }
     }
   }
 

@@ -20,25 +20,25 @@ package final class LoopPulse: Sendable {
   }
 
   /// Turns that have begun.
-  var turns: Int { state.withLock { $0.turns } }
+  var turns: Int { state.locked { $0.turns } }
 
   /// Within a turn it may be called again: the time of the turn counts anew.
   package func turnBegan() {
     let now = clock.now()
-    state.withLock { state in
+    state.locked { state in
       state.turns += 1
       state.workingSince = now
     }
   }
 
   package func turnEnded() {
-    state.withLock { $0.workingSince = nil }
+    state.locked { $0.workingSince = nil }
   }
 
   /// Whether a turn has begun since there were `turns` of them, or one is at work and may be.
   func isProven(since turns: Int) -> Bool {
     let now = clock.now()
-    return state.withLock { state in
+    return state.locked { state in
       guard let since = state.workingSince else { return state.turns > turns }
       return now - since < longestTurn
     }

@@ -158,16 +158,16 @@ package final class JobEstimator: Sendable {
 
   /// See ``ProgressEstimator/record(received:verified:connections:at:)``.
   package func record(received: ByteCount, verified: ByteCount, connections: Int, at now: MonotonicInstant) {
-    state.withLock { $0.record(received: received, verified: verified, connections: connections, at: now) }
+    state.locked { $0.record(received: received, verified: verified, connections: connections, at: now) }
   }
 
   /// See ``ProgressEstimator/estimate(remaining:tail:at:)``.
   package func estimate(
     remaining: ByteCount?, tail: Double, at now: MonotonicInstant
   ) -> ProgressEstimator.Estimate {
-    state.withLock { $0.estimate(remaining: remaining, tail: tail, at: now) }
+    state.locked { $0.estimate(remaining: remaining, tail: tail, at: now) }
   }
 
   /// See ``ProgressEstimator/reset()``.
-  package func reset() { state.withLock { $0.reset() } }
+  package func reset() { state.locked { $0.reset() } }
 }

@@ -25,13 +25,13 @@ package final class ServerTime: Sendable {
   package var own: Timestamp { clock.now() }
 
   /// The server's time, as far as it is known.
-  package var now: Timestamp { clock.now() + offset.withLock { $0 } }
+  package var now: Timestamp { clock.now() + offset.locked { $0 } }
 
   /// The server says that it is `time` there now. It counts before it is saved. The time that the answer took
   /// is the error.
   package func correct(to time: Timestamp) async {
     let difference = time - clock.now()
-    offset.withLock { $0 = difference }
+    offset.locked { $0 = difference }
     await save(difference)
   }
 }

@@ -61,7 +61,7 @@ package final class NetworkCountRecord: Sendable {
 
   /// Saves a count that is ahead; does nothing after ``close(at:)``. Blocks.
   package func save(_ count: ByteCount) throws {
-    try isClosed.withLock { isClosed in
+    try isClosed.locked { isClosed in
       guard !isClosed else { return }
       try database.makingRoom { try database.setNetworkCount(count) }
     }
@@ -69,7 +69,7 @@ package final class NetworkCountRecord: Sendable {
 
   /// Saves the count to the byte. Blocks.
   package func close(at count: ByteCount) throws {
-    try isClosed.withLock { isClosed in
+    try isClosed.locked { isClosed in
       isClosed = true
       try database.makingRoom { try database.setNetworkCount(count) }
     }

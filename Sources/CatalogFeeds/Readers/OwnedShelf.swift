@@ -57,7 +57,7 @@ final class OwnedShelf: Sendable {
   func products(of key: ReaderKey, on catalog: CatalogBasis) async throws -> OwnedProducts {
     let now = grants.grantStore.clock.now()
     let basis = Basis(key, catalog)
-    var made = known.withLock { $0.value(for: key.name) }
+    var made = known.locked { $0.value(for: key.name) }
     if made.map({ $0.basis != basis || !$0.times.contains(now) }) ?? true {
       made = try await make(for: key, on: basis, at: now)
     }
@@ -74,14 +74,14 @@ final class OwnedShelf: Sendable {
     let (contents, rules) = try await contents(of: key, at: now)
     let ends = contents.values.lazy.compactMap(\.until).filter { $0 > now }
     let end = min(now + Self.lifetime, ends.min() ?? now + Self.lifetime)
-    let before = known.withLock { $0.value(for: key.name) }
+    let before = known.locked { $0.value(for: key.name) }
     var products = OwnedProducts(contents, hasPlace: true)
     products.generation =
       before.flatMap { $0.products.contents == contents ? $0.products.generation : nil }
       ?? generations.add(1, ordering: .relaxed).newValue
     let made = Made(basis: basis, times: now..<end, products: products, rules: rules)
     let length = ByteCount(Self.productLength * Int64(contents.count + 1))
-    known.withLock { $0.insert(made, for: key.name, length: length) }
+    known.locked { $0.insert(made, for: key.name, length: length) }
     return made
   }
 

@@ -66,7 +66,7 @@ package final class ReaderAdmissions: Sendable {
   /// The admission of that name; nil where none counts now.
   func find(_ name: SHA256Digest) -> PackageAdmission? {
     let now = timer.now().nanoseconds
-    return state.withLock { state in
+    return state.locked { state in
       state.entries.value(for: name).flatMap {
         $0.generation == state.generation && now < $0.until ? $0.admission : nil
       }
@@ -74,12 +74,12 @@ package final class ReaderAdmissions: Sendable {
   }
 
   /// The state of what is remembered, for ``note(_:as:since:)``: asked before a key is looked up.
-  func generation() -> UInt64 { state.withLock { $0.generation } }
+  func generation() -> UInt64 { state.locked { $0.generation } }
 
   /// Remembers an admission, unless all were forgotten since its key was looked up.
   func note(_ admission: PackageAdmission, as name: SHA256Digest, since generation: UInt64) {
     let until = timer.now().nanoseconds + UInt64(Self.lifetime.nanoseconds)
-    state.withLock { state in
+    state.locked { state in
       guard state.generation == generation else { return }
       state.entries.insert(
         Entry(admission: admission, generation: generation, until: until), for: name, length: ByteCount(1))
@@ -88,6 +88,6 @@ package final class ReaderAdmissions: Sendable {
 
   /// Forgets all: a key was removed.
   func forget() {
-    state.withLock { $0.generation += 1 }
+    state.locked { $0.generation += 1 }
   }
 }

@@ -32,7 +32,7 @@ final class ReaderAttempts: Sendable {
   /// Nil where a password for that name may be tried from there, else the whole seconds until then.
   func wait(for name: String, from peer: PeerAddress) -> Int? {
     let key = Key(name: name, network: PeerNetwork(limiting: peer))
-    let until = paidUntil.withLock { $0[key] ?? 0 }
+    let until = paidUntil.locked { $0[key] ?? 0 }
     return Self.allowance.wait(paidUntil: until, now: timer.now().nanoseconds)
   }
 
@@ -40,7 +40,7 @@ final class ReaderAttempts: Sendable {
   func charge(_ name: String, from peer: PeerAddress) -> Int? {
     let now = timer.now().nanoseconds
     let key = Key(name: name, network: PeerNetwork(limiting: peer))
-    paidUntil.withLock { paid in
+    paidUntil.locked { paid in
       if paid[key] == nil, paid.count >= Self.maximumNames {
         paid = paid.filter { $0.value > now }
         if paid.count >= Self.maximumNames, let least = paid.min(by: { $0.value < $1.value }) {

@@ -31,13 +31,13 @@ package final class ReaderBodies: Sendable {
   /// A body is about to be sent for the key.
   func note(_ key: ReaderKey) {
     let device = Ticket.tag(of: key.device)
-    entries.withLock { $0[key.name] = Entry(device: device) }
+    entries.locked { $0[key.name] = Entry(device: device) }
   }
 
   /// Ends the bodies of keys that are there no more. Throws what the database throws.
   package func look() async throws {
     let busy = revocations.devicesWithBodies()
-    let running = entries.withLock { entries in
+    let running = entries.locked { entries in
       for (name, entry) in entries {
         let quietLooks = busy.contains(entry.device) ? 0 : entry.quietLooks + 1
         entries[name] = quietLooks > Self.patience ? nil : Entry(device: entry.device, quietLooks: quietLooks)

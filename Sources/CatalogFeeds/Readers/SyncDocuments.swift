@@ -27,16 +27,16 @@ package final class SyncDocuments: Sendable {
   package init() {}
 
   /// The name of a package that was found before; nil otherwise.
-  package func knownName(of digest: SHA256Digest) -> String? { names.withLock { $0.value(for: digest) } }
+  package func knownName(of digest: SHA256Digest) -> String? { names.locked { $0.value(for: digest) } }
 
   /// Notes that the package could not be read.
   package func noteFailure(of digest: SHA256Digest, at now: Timestamp) {
-    failures.withLock { $0.insert(now, for: digest, length: ByteCount(1)) }
+    failures.locked { $0.insert(now, for: digest, length: ByteCount(1)) }
   }
 
   /// Whether the package could not be read lately.
   package func hasFailed(_ digest: SHA256Digest, at now: Timestamp) -> Bool {
-    failures.withLock { $0.value(for: digest) }.map { $0 <= now && now < $0 + Self.pause } ?? false
+    failures.locked { $0.value(for: digest) }.map { $0 <= now && now < $0 + Self.pause } ?? false
   }
 
   /// Where the parts of a file of that length begin: at its start, and at 1 KiB times each power of four.
@@ -46,13 +46,13 @@ package final class SyncDocuments: Sendable {
 
   /// The name of a package; nil where there is no MD5. Throws what reading throws.
   package func name(of package: OpenPackage) async throws -> String? {
-    if let known = names.withLock({ $0.value(for: package.digest) }) { return known }
+    if let known = names.locked({ $0.value(for: package.digest) }) { return known }
     var bytes: [UInt8] = []
     for start in Self.starts(inFileOf: package.length) {
       bytes += try await package.file.bytes(in: start..<min(package.length, start + Self.partLength))
     }
     guard let name = MD5.hexadecimal(of: bytes) else { return nil }
-    names.withLock { $0.insert(name, for: package.digest, length: ByteCount(1)) }
+    names.locked { $0.insert(name, for: package.digest, length: ByteCount(1)) }
     return name
   }
 }

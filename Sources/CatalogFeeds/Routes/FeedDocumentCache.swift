@@ -31,12 +31,12 @@ final class FeedDocumentCache: Sendable {
 
   /// The document of that address; nil where none was made on that basis.
   func document(at address: String, on basis: CatalogBasis) -> Made? {
-    documents.withLock { $0.value(for: address) }.flatMap { $0.basis == basis ? $0.made : nil }
+    documents.locked { $0.value(for: address) }.flatMap { $0.basis == basis ? $0.made : nil }
   }
 
   /// Keeps a document in place of what the address had.
   func keep(_ made: Made, at address: String, on basis: CatalogBasis) {
-    documents.withLock {
+    documents.locked {
       $0.insert(Entry(basis: basis, made: made), for: address, length: made.document.length)
     }
   }

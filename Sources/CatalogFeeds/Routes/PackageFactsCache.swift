@@ -22,14 +22,14 @@ package final class PackageFactsCache: Sendable {
 
   /// Returns the facts of these packages; a package without a manifest has none. Throws what the database throws.
   package func facts(of digests: Set<SHA256Digest>) async throws -> [SHA256Digest: PackageFacts] {
-    var found = facts.withLock { facts in
+    var found = facts.locked { facts in
       digests.reduce(into: [SHA256Digest: PackageFacts]()) { $0[$1] = facts.value(for: $1) }
     }
     for digest in digests where found[digest] == nil {
       do {
         let known = PackageFacts(try await packages.manifest(of: digest))
         found[digest] = known
-        facts.withLock { $0.insert(known, for: digest, length: ByteCount(1)) }
+        facts.locked { $0.insert(known, for: digest, length: ByteCount(1)) }
       } catch let problem as Problem where problem.code == .contentUnknown {
         continue
       }

@@ -44,16 +44,16 @@ final class PackagePagesCache: Sendable {
 
   /// The page as loops send it; nil for one that was not noted.
   func openFile(_ number: Int, of package: SHA256Digest) -> OpenFile? {
-    open.withLock { $0.value(for: PageKey(package: package, number: number)) }
+    open.locked { $0.value(for: PageKey(package: package, number: number)) }
   }
 
   /// Notes a page that was found to be right, for ``openFile(_:of:)``.
   func note(_ file: OpenFile, as number: Int, of package: SHA256Digest) {
-    open.withLock { $0.insert(file, for: PageKey(package: package, number: number), length: ByteCount(1)) }
+    open.locked { $0.insert(file, for: PageKey(package: package, number: number), length: ByteCount(1)) }
   }
 
   /// The pages of a package that was looked into before; nil otherwise.
-  func known(_ digest: SHA256Digest) -> PackagePages? { pages.withLock { $0.value(for: digest) } }
+  func known(_ digest: SHA256Digest) -> PackagePages? { pages.locked { $0.value(for: digest) } }
 
   /// Returns the pages of a package that is open; nil for one that has none which are sent one by one. Throws what reading throws.
   func pages(of package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
@@ -63,7 +63,7 @@ final class PackagePagesCache: Sendable {
     }
     found.guide = try await guide(in: package, manifest)
     let length = ByteCount(Self.pageLength * Int64(found.pages.count))
-    pages.withLock { $0.insert(found, for: package.digest, length: length) }
+    pages.locked { $0.insert(found, for: package.digest, length: length) }
     return found
   }
 
@@ -75,11 +75,11 @@ final class PackagePagesCache: Sendable {
   ) async throws -> (file: PackedFile, mediaType: String) {
     let file = try await picture.file(in: package.file.length, reading: package.file.bytes(in:))
     let key = PictureKey(package: package.digest, place: file)
-    if let known = checked.withLock({ $0.value(for: key) }) { return (file, known) }
+    if let known = checked.locked({ $0.value(for: key) }) { return (file, known) }
     let start = try await PackedFileReader.check(
       file, reading: package.file.bytes(in:), returning: PictureFormat.startLength)
     let type = PictureFormat(startOf: start)?.previewMediaType ?? MediaType.bytes.text
-    checked.withLock { $0.insert(type, for: key, length: ByteCount(1)) }
+    checked.locked { $0.insert(type, for: key, length: ByteCount(1)) }
     return (file, type)
   }
 

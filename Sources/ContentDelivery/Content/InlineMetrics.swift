@@ -54,13 +54,13 @@ package final class InlineMetrics: Sendable {
 
   package func makeLoop() -> Loop {
     let loop = Loop()
-    loops.withLock { $0.append(loop) }
+    loops.locked { $0.append(loop) }
     return loop
   }
 
   /// The refusals of all loops by their code; a code that no loop has sent has no entry.
   private var refusals: [RouteMetrics.Refusal: Int] {
-    let loops = loops.withLock { $0 }
+    let loops = loops.locked { $0 }
     return ContentRefusal.allCases.reduce(into: [:]) { sums, refusal in
       let count = loops.reduce(0) { $0 + $1.refused[refusal.rawValue].value.load(ordering: .relaxed) }
       guard count > 0 else { return }
@@ -70,7 +70,7 @@ package final class InlineMetrics: Sendable {
 
   /// The sums over all loops; a status that was never sent has none.
   private var totals: [RouteMetrics.Key: Int] {
-    let loops = loops.withLock { $0 }
+    let loops = loops.locked { $0 }
     func sum(_ count: (Loop) -> Int) -> Int { loops.reduce(0) { $0 + count($1) } }
     let totals = [
       (200, sum { $0.whole.load(ordering: .relaxed) }), (206, sum { $0.part.load(ordering: .relaxed) }),

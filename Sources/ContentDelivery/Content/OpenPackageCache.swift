@@ -53,20 +53,20 @@ package final class OpenPackageCache: Sendable {
 
   /// Sets how loops, and connections that wait for a request, are made to let go of the packages that they only remember.
   package func releaseIdle(with release: @escaping @Sendable () -> Void) {
-    cache.withLock { $0.release = release }
+    cache.locked { $0.release = release }
   }
 
   /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies that have it
   /// let go, and connections that wait for a request, and the loops' ``TicketCache``: those are called to when
   /// ``maximumForgotten`` have fallen out.
   package func opened(_ digest: SHA256Digest) -> OpenPackage? {
-    cache.withLock { $0.packages[digest] }
+    cache.locked { $0.packages[digest] }
   }
 
   /// Forgets a package that was removed or replaced: its descriptor is closed when the last response that reads it has ended
   /// and those who only remember it have let go of it, to which they are called.
   package func close(_ digest: SHA256Digest) {
-    let release = cache.withLock { cache in
+    let release = cache.locked { cache in
       cache.removals += 1
       cache.packages[digest] = nil
       cache.order.removeAll { $0 == digest }
@@ -78,11 +78,11 @@ package final class OpenPackageCache: Sendable {
   /// The package, opened if need be; nil if its bytes are gone. Throws `content-unknown` if no version refers to it.
   package func package(for digest: SHA256Digest) async throws -> OpenPackage? {
     if let package = opened(digest) { return package }
-    let removals = cache.withLock { $0.removals }
+    let removals = cache.locked { $0.removals }
     let mediaType = try await manifest(of: digest).mediaType.text
     guard let file = try await source.open(digest) else { return nil }
     let package = OpenPackage(digest: digest, file: file, mediaType: mediaType)
-    let (found, release) = cache.withLock { cache -> (OpenPackage, (@Sendable () -> Void)?) in
+    let (found, release) = cache.locked { cache -> (OpenPackage, (@Sendable () -> Void)?) in
       if let other = cache.packages[digest] { return (other, nil) }
       // It may be the one that was removed meanwhile: this response can still have it, the cache must not keep it.
       guard cache.removals == removals else { return (package, nil) }

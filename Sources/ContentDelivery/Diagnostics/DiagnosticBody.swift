@@ -68,7 +68,7 @@ final class DiagnosticSlots: Sendable {
   /// Throws if all are taken, or those that the client may have.
   package func take(for client: PeerAddress) throws(Problem) -> Slot {
     let client = PeerNetwork(limiting: client)
-    let refusal: Problem? = taken.withLock { taken in
+    let refusal: Problem? = taken.locked { taken in
       guard taken[client, default: 0] < countOfClient else {
         return Problem(
           .tooManyRequests, "\(countOfClient) diagnostic bodies are being sent to this address",
@@ -85,7 +85,7 @@ final class DiagnosticSlots: Sendable {
   }
 
   private func release(_ client: PeerNetwork) {
-    taken.withLock { taken in
+    taken.locked { taken in
       let left = taken[client, default: 1] - 1
       taken[client] = left > 0 ? left : nil
     }

@@ -88,8 +88,8 @@ package final class MeterRegistry: Sendable {
       self.content = Mutex(content)
     }
 
-    func withLock<Result: Sendable>(_ body: (inout Content) -> Result) -> Result {
-      content.withLock { body(&$0) }
+    func locked<Result: Sendable>(_ body: (inout Content) -> Result) -> Result {
+      content.locked { body(&$0) }
     }
   }
 
@@ -123,9 +123,9 @@ package final class MeterRegistry: Sendable {
   /// `device` is the tag that stands for it in tickets.
   func meter(for handle: DeliveryHandle, device: UInt64, content: SHA256Digest) -> GrantMeter {
     let start = timer.now().nanoseconds
-    return shelf(of: handle).withLock { grants in
+    return shelf(of: handle).locked { grants in
       if let entry = grants.entries[handle] { return entry.meter }
-      let shared = shelf(ofDevice: device).withLock { devices in
+      let shared = shelf(ofDevice: device).locked { devices in
         let shared = devices[device, default: Device(meter: DeviceMeter(start: start))].meter
         devices[device, default: Device(meter: shared)].grants.insert(handle)
         return shared
@@ -139,27 +139,27 @@ package final class MeterRegistry: Sendable {
 
   /// The meters of all grants that the closure accepts.
   package func all(where isWanted: (GrantMeter) -> Bool) -> [GrantMeter] {
-    grants.flatMap { shelf in shelf.withLock { $0.entries.values.map(\.meter).filter(isWanted) } }
+    grants.flatMap { shelf in shelf.locked { $0.entries.values.map(\.meter).filter(isWanted) } }
   }
 
   /// The meters of those grants, as far as there are any: looks at no others.
   package func all(of handles: [DeliveryHandle]) -> [GrantMeter] {
-    handles.compactMap { handle in shelf(of: handle).withLock { $0.entries[handle]?.meter } }
+    handles.compactMap { handle in shelf(of: handle).locked { $0.entries[handle]?.meter } }
   }
 
   /// Sets how loops, and connections that wait for a request, are made to let go of meters that they only remember.
   package func releaseIdle(with call: @escaping @Sendable () -> Void) {
-    release.withLock { $0.call = call }
+    release.locked { $0.call = call }
   }
 
   /// The bytes that were sent since the last call, by grant. Meters by which nothing was sent for ``retention`` are forgotten
   /// once only this registry holds them, to which those who only remember them are called, once in that time.
   package func drain() -> [(handle: DeliveryHandle, bytes: ByteCount)] {
     let now = timer.now()
-    let drained = grants.flatMap { shelf in shelf.withLock { drain(&$0, at: now) } }
-    if grants.contains(where: { $0.withLock { $0.isRemembered } }) { callForRelease(at: now) }
+    let drained = grants.flatMap { shelf in shelf.locked { drain(&$0, at: now) } }
+    if grants.contains(where: { $0.locked { $0.isRemembered } }) { callForRelease(at: now) }
     for shelf in devices {
-      shelf.withLock { devices in
+      shelf.locked { devices in
         for tag in Array(devices.keys) {
           guard var device = devices.removeValue(forKey: tag) else { continue }
           let isUsed = !device.grants.isEmpty || !isKnownUniquelyReferenced(&device.meter)
@@ -189,7 +189,7 @@ package final class MeterRegistry: Sendable {
       }
       if Self.mayBeForgotten(&entry) {
         let tag = entry.meter.deviceTag
-        shelf(ofDevice: tag).withLock { _ = $0[tag]?.grants.remove(handle) }
+        shelf(ofDevice: tag).locked { _ = $0[tag]?.grants.remove(handle) }
       } else {
         grants.isRemembered = true
         grants.entries[handle] = entry
@@ -208,7 +208,7 @@ package final class MeterRegistry: Sendable {
   }
 
   private func callForRelease(at now: MonotonicInstant) {
-    let call = release.withLock { release -> (@Sendable () -> Void)? in
+    let call = release.locked { release -> (@Sendable () -> Void)? in
       if let last = release.last, now - last < Self.retention { return nil }
       release.last = now
       return release.call
@@ -223,8 +223,8 @@ package final class MeterRegistry: Sendable {
   ) -> (drained: [(handle: DeliveryHandle, bytes: ByteCount)], beingRecorded: Recordings) {
     var drained: [(handle: DeliveryHandle, bytes: ByteCount)] = []
     var recordings = Recordings()
-    for handle in shelf(ofDevice: device).withLock({ $0[device]?.grants ?? [] }) {
-      let (sent, others) = shelf(of: handle).withLock { grants -> (ByteCount?, (Int64, Int)?) in
+    for handle in shelf(ofDevice: device).locked({ $0[device]?.grants ?? [] }) {
+      let (sent, others) = shelf(of: handle).locked { grants -> (ByteCount?, (Int64, Int)?) in
         guard var entry = grants.entries[handle], entry.meter.content == content else { return (nil, nil) }
         let others = entry.beingRecorded > 0 ? (entry.beingRecorded, entry.drains) : nil
         let bytes = grants.drain(&entry)
@@ -242,7 +242,7 @@ package final class MeterRegistry: Sendable {
 
   /// The bytes that were sent for the grant and are not in the database yet.
   package func unrecorded(_ handle: DeliveryHandle) -> ByteCount {
-    shelf(of: handle).withLock { grants in
+    shelf(of: handle).locked { grants in
       ByteCount(
         grants.entries[handle].map { $0.meter.rate.total - $0.drained + $0.beingRecorded } ?? 0)
     }
@@ -253,7 +253,7 @@ package final class MeterRegistry: Sendable {
     var mark = Mark()
     for shelf in grants {
       mark.totals.merge(
-        shelf.withLock { grants in
+        shelf.locked { grants in
           grants.entries.compactMapValues { entry in
             let total = entry.meter.rate.total
             return total > entry.drained - entry.beingRecorded ? total : nil
@@ -268,7 +268,7 @@ package final class MeterRegistry: Sendable {
   package func recordings(until mark: Mark) -> Recordings? {
     var recordings = Recordings()
     for (handle, total) in mark.totals {
-      let found = shelf(of: handle).withLock { grants -> (bytes: Int64, drains: Int)? in
+      let found = shelf(of: handle).locked { grants -> (bytes: Int64, drains: Int)? in
         guard let entry = grants.entries[handle], entry.drained - entry.beingRecorded < total else {
           return nil
         }
@@ -293,7 +293,7 @@ package final class MeterRegistry: Sendable {
 
   private func end(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)], isRecorded: Bool) {
     for (handle, bytes) in drained {
-      shelf(of: handle).withLock { grants in
+      shelf(of: handle).locked { grants in
         grants.entries[handle]?.beingRecorded -= bytes.rawValue
         grants.entries[handle]?.ends += 1
         guard !isRecorded else { return }
@@ -301,7 +301,7 @@ package final class MeterRegistry: Sendable {
         grants.drained -= bytes.rawValue
       }
     }
-    let done = waiters.withLock { waiters in
+    let done = waiters.locked { waiters in
       let done = waiters.waiting.filter { haveEnded($0.value.recordings) }
       for number in done.keys { waiters.waiting[number] = nil }
       return done.values.map(\.end)
@@ -311,7 +311,7 @@ package final class MeterRegistry: Sendable {
 
   private func haveEnded(_ recordings: Recordings) -> Bool {
     recordings.ends.allSatisfy { handle, ends in
-      shelf(of: handle).withLock { $0.entries[handle].map { $0.ends >= ends } ?? true }
+      shelf(of: handle).locked { $0.entries[handle].map { $0.ends >= ends } ?? true }
     }
   }
 
@@ -319,7 +319,7 @@ package final class MeterRegistry: Sendable {
   /// counts for one of them. Throws `CancellationError`.
   package func waitForEnd(of recordings: Recordings) async throws {
     let (stream, end) = AsyncStream.makeStream(of: Never.self)
-    let number = waiters.withLock { waiters -> Int? in
+    let number = waiters.locked { waiters -> Int? in
       guard !haveEnded(recordings) else { return nil }
       waiters.last += 1
       waiters.waiting[waiters.last] = Waiters.Waiter(recordings: recordings, end: end)
@@ -327,12 +327,12 @@ package final class MeterRegistry: Sendable {
     }
     guard let number else { return }
     for await _ in stream {}
-    waiters.withLock { _ = $0.waiting.removeValue(forKey: number) }
+    waiters.locked { _ = $0.waiting.removeValue(forKey: number) }
     try Task.checkCancellation()
   }
 
   /// Tasks that wait for the end of recordings.
-  package var waiterCount: Int { waiters.withLock { $0.waiting.count } }
+  package var waiterCount: Int { waiters.locked { $0.waiting.count } }
 
   /// Bodies that are on their way, of all grants.
   package var bodies: Int { sum { grants in grants.entries.values.reduce(0) { $0 + $1.meter.rate.bodies } } }
@@ -346,9 +346,9 @@ package final class MeterRegistry: Sendable {
   }
 
   /// Grants on the fullest shelf: what is looked at under one lock.
-  var longestShelf: Int { grants.map { shelf in shelf.withLock { $0.entries.count } }.max() ?? 0 }
+  var longestShelf: Int { grants.map { shelf in shelf.locked { $0.entries.count } }.max() ?? 0 }
 
   private func sum<Number: AdditiveArithmetic & Sendable>(_ part: (Grants) -> Number) -> Number {
-    grants.reduce(.zero) { sum, shelf in sum + shelf.withLock { part($0) } }
+    grants.reduce(.zero) { sum, shelf in sum + shelf.locked { part($0) } }
   }
 }

@@ -60,7 +60,7 @@ package final class RevocationList: Sendable {
   /// Sets how running bodies are ended, those of a whole edition with one call; before, a revocation only refuses
   /// requests.
   package func abortBodies(with abort: @escaping @Sendable ([GrantMeter]) -> Void) {
-    state.withLock { $0.abort = abort }
+    state.locked { $0.abort = abort }
   }
 
   /// Things that a write of this process has stopped, or given back.
@@ -75,15 +75,15 @@ package final class RevocationList: Sendable {
   /// is only applied here: `follower` is told what was applied, and applies what stands there by then by ``apply(_:)`` and
   /// ``apply(_:isBlocked:isDamaged:)``.
   package func follow(by follower: @escaping @Sendable (Applied) -> Void) {
-    state.withLock { $0.follower = follower }
+    state.locked { $0.follower = follower }
   }
 
-  private func tell(_ applied: Applied) { state.withLock { $0.follower }?(applied) }
+  private func tell(_ applied: Applied) { state.locked { $0.follower }?(applied) }
 
   /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `ticket-expired`, `content-withdrawn` or `content-damaged`; nil
   /// if it may.
   package func reason(for grant: DeliveryHandle, content: SHA256Digest) -> ProblemCode? {
-    state.withLock { state in
+    state.locked { state in
       if state.grants.contains(grant) { return .entitlementRevoked }
       // Another ticket is made where the subscription has gone on, as its store knows first.
       if state.closed[grant] != nil { return .ticketExpired }
@@ -93,10 +93,10 @@ package final class RevocationList: Sendable {
 
   /// Why nothing of that content may be sent, whatever the grant: `content-withdrawn` or `content-damaged`; nil if it may.
   package func reason(for content: SHA256Digest) -> ProblemCode? {
-    state.withLock { $0.contents.reason(for: content) }
+    state.locked { $0.contents.reason(for: content) }
   }
 
-  package var stoppedContents: StoppedContents { state.withLock { $0.contents } }
+  package var stoppedContents: StoppedContents { state.locked { $0.contents } }
 
   /// Refuses the grant's tickets, and ends its running bodies. A second call changes nothing.
   package func revoke(grant: DeliveryHandle) { enforce([(grant, isRevoked: true)]) }
@@ -113,7 +113,7 @@ package final class RevocationList: Sendable {
 
   /// Applies what the database says of grants.
   package func apply(_ standings: [(grant: DeliveryHandle, isRevoked: Bool)]) {
-    let (revoked, hasChanged) = state.withLock { state in
+    let (revoked, hasChanged) = state.locked { state in
       var (revoked, hasChanged) = ([DeliveryHandle](), false)
       for (grant, isRevoked) in standings {
         if isRevoked {
@@ -138,7 +138,7 @@ package final class RevocationList: Sendable {
   package func close(
     grants: Set<DeliveryHandle>, of publication: ProductIdentifier, until: Timestamp, others: Others = .open
   ) {
-    let (new, isChange) = state.withLock { state in
+    let (new, isChange) = state.locked { state in
       let before = Set(state.closed.lazy.filter { $0.value.publication == publication }.map(\.key))
       let opened = others == .open ? before.subtracting(grants) : []
       for handle in opened { state.closed[handle] = nil }
@@ -160,15 +160,15 @@ package final class RevocationList: Sendable {
   }
 
   /// The grants that a policy has closed and of which there may be tickets.
-  package var closedCount: Int { state.withLock { $0.closed.count } }
+  package var closedCount: Int { state.locked { $0.closed.count } }
 
   /// Whether a policy has closed the grant.
-  package func isClosed(_ grant: DeliveryHandle) -> Bool { state.withLock { $0.closed[grant] != nil } }
+  package func isClosed(_ grant: DeliveryHandle) -> Bool { state.locked { $0.closed[grant] != nil } }
 
   /// Accepts the tickets of a grant that is paid for again; whether it was closed.
   @discardableResult
   package func reopen(grant: DeliveryHandle) -> Bool {
-    guard state.withLock({ $0.closed.removeValue(forKey: grant) }) != nil else { return false }
+    guard state.locked({ $0.closed.removeValue(forKey: grant) }) != nil else { return false }
     generation.advance()
     return true
   }
@@ -180,7 +180,7 @@ package final class RevocationList: Sendable {
   }
 
   private func setBlocked(_ content: SHA256Digest) {
-    guard state.withLock({ $0.contents.blocked.insert(content).inserted }) else { return }
+    guard state.locked({ $0.contents.blocked.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
     abort { $0.content == content }
@@ -193,7 +193,7 @@ package final class RevocationList: Sendable {
   }
 
   private func setUnblocked(_ content: SHA256Digest) {
-    guard state.withLock({ $0.contents.blocked.remove(content) }) != nil else { return }
+    guard state.locked({ $0.contents.blocked.remove(content) }) != nil else { return }
     generation.advance()
   }
 
@@ -204,7 +204,7 @@ package final class RevocationList: Sendable {
   }
 
   private func setDamaged(_ content: SHA256Digest) {
-    guard state.withLock({ $0.contents.damaged.insert(content).inserted }) else { return }
+    guard state.locked({ $0.contents.damaged.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
     abort { $0.content == content }
@@ -224,7 +224,7 @@ package final class RevocationList: Sendable {
 
   /// Applies all that the database says, in place of all that was known of revoked grants and stopped packages.
   package func replace(grants: [DeliveryHandle], blocked: [SHA256Digest], damaged: [SHA256Digest]) {
-    let (known, contents) = state.withLock { ($0.grants, $0.contents) }
+    let (known, contents) = state.locked { ($0.grants, $0.contents) }
     let revoked = Set(grants)
     apply(
       known.subtracting(revoked).map { (grant: $0, isRevoked: false) }
@@ -236,13 +236,13 @@ package final class RevocationList: Sendable {
   }
 
   private func setRepaired(_ content: SHA256Digest) {
-    guard state.withLock({ $0.contents.damaged.remove(content) }) != nil else { return }
+    guard state.locked({ $0.contents.damaged.remove(content) }) != nil else { return }
     generation.advance()
   }
 
   /// Adds what the database says, at the start.
   package func restore(grants: [DeliveryHandle], contents: [SHA256Digest], damaged: [SHA256Digest] = []) {
-    state.withLock { state in
+    state.locked { state in
       state.grants.formUnion(grants)
       state.contents.blocked.formUnion(contents)
       state.contents.damaged.formUnion(damaged)
@@ -254,7 +254,7 @@ package final class RevocationList: Sendable {
   /// an async handler to their loop when the revocation was posted. Forgets closed grants whose tickets are over. Called twice a
   /// second.
   package func sweep(at now: Timestamp) {
-    let (grants, closed, contents) = state.withLock { state in
+    let (grants, closed, contents) = state.locked { state in
       if state.closed.contains(where: { $0.value.until < now }) {
         state.closed = state.closed.filter { $0.value.until >= now }
       }
@@ -284,13 +284,13 @@ package final class RevocationList: Sendable {
   }
 
   private func abort(_ grants: [DeliveryHandle]) {
-    guard !grants.isEmpty, let abort = state.withLock({ $0.abort }) else { return }
+    guard !grants.isEmpty, let abort = state.locked({ $0.abort }) else { return }
     let revoked = meters.all(of: grants)
     if !revoked.isEmpty { abort(revoked) }
   }
 
   private func abort(_ isRevoked: (GrantMeter) -> Bool) {
-    guard let abort = state.withLock({ $0.abort }) else { return }
+    guard let abort = state.locked({ $0.abort }) else { return }
     let revoked = meters.all(where: isRevoked)
     if !revoked.isEmpty { abort(revoked) }
   }

@@ -52,7 +52,7 @@ package final class LiveSettings: Sendable {
     self.generation = generation
   }
 
-  package var value: DeliverySettings { settings.withLock { $0 } }
+  package var value: DeliverySettings { settings.locked { $0 } }
 
   /// Whether anything depends on the proxy that forwards a request: false for most servers, which then need
   /// not look.
@@ -68,7 +68,7 @@ package final class LiveSettings: Sendable {
   /// Puts other settings in place of all and advances the generation, by which the loops notice it with their
   /// next request.
   package func replace(_ new: DeliverySettings) {
-    settings.withLock { $0 = new }
+    settings.locked { $0 = new }
     looksAtProxies.store(Self.needsProxies(new), ordering: .relaxed)
     looksAtOrigins.store(!new.origins.isNone, ordering: .relaxed)
     generation.advance()
@@ -78,7 +78,7 @@ package final class LiveSettings: Sendable {
 extension LiveSettings {
   /// Puts other ticket keys in place of those that there are, unless they are the same.
   package func replaceKeys(_ keys: TicketKeys) {
-    let isNew = settings.withLock { settings in
+    let isNew = settings.locked { settings in
       guard settings.keys.identifiers != keys.identifiers else { return false }
       settings.keys = keys
       return true

@@ -52,14 +52,14 @@ package final class FeedPoll: ResponsePostponement {
   }
 
   /// Whether the poll has ended, for whichever reason.
-  var isOver: Bool { state.withLock { $0.isOver } }
+  var isOver: Bool { state.locked { $0.isOver } }
 
   /// The finding that the poll ended with; nil where its time has passed or a later request has come. Then a last look shows
   /// what the feed has.
-  var finding: Finding? { state.withLock { $0.finding } }
+  var finding: Finding? { state.locked { $0.finding } }
 
   /// Whether the one who ended it waits for its answer.
-  var isAwaited: Bool { state.withLock { $0.isAwaited } }
+  var isAwaited: Bool { state.locked { $0.isAwaited } }
 
   /// Has the request answered: with what was found, or what a last look shows. Answers whether it was not over before.
   ///
@@ -68,7 +68,7 @@ package final class FeedPoll: ResponsePostponement {
   ///   - isAwaited: whether ``FeedWaiters`` counts this end until the request is answered.
   @discardableResult
   func end(with finding: Finding? = nil, awaited isAwaited: Bool = false) -> Bool {
-    let (isNew, resume) = state.withLock { state in
+    let (isNew, resume) = state.locked { state in
       let isNew = !state.isOver
       if isNew { (state.finding, state.isAwaited) = (finding, isAwaited) }
       state.isOver = true
@@ -81,7 +81,7 @@ package final class FeedPoll: ResponsePostponement {
   /// Resumes the request when the poll ends, or at once where it has ended. Called by the HTTP server once the
   /// handler's task is gone.
   func begin(_ resume: @escaping @Sendable () -> Void) {
-    let isOver = state.withLock { state in
+    let isOver = state.locked { state in
       if !state.isOver { state.resume = resume }
       return state.isOver
     }

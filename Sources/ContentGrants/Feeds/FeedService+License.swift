@@ -67,7 +67,7 @@ extension FeedService {
       guard let read else { return nil }
       return read.compactMap { facts in
         guard let facts else { return nil }
-        var products = RelatedProducts(catalog, arranged: arranged.withLock(\.self))
+        var products = RelatedProducts(catalog, arranged: arranged.locked(\.self))
         let report = FeedStandings.report(
           of: facts.transactions, record: facts.record, among: &products, rules: rules, now: now
         ).report

@@ -53,7 +53,7 @@ extension FeedService {
         }
       }
       guard let read else { return nil }
-      var products = RelatedProducts(catalog, arranged: arranged.withLock(\.self))
+      var products = RelatedProducts(catalog, arranged: arranged.locked(\.self))
       var looks: [Look?] = []
       var news: [(place: Int, finding: FeedFinding)] = []
       for facts in read {
@@ -72,7 +72,7 @@ extension FeedService {
         looks.append(Look(page: facts.page, next: standings.next))
       }
       let gained = products.arranged
-      arranged.withLock { $0 = gained.kept(beside: $0) }
+      arranged.locked { $0 = gained.kept(beside: $0) }
       guard !news.isEmpty else { return looks }
       let findings = news.map(\.finding)
       let tellings = try await database.write(locking: findings.map(\.lock)) { connection in
@@ -94,11 +94,11 @@ extension FeedService {
   private func countDevices() async throws -> Int {
     guard pace.dependsOnDevices else { return 0 }
     let now = timer.now()
-    if let counted = counted.withLock({ $0 }), now - counted.at < Self.countInterval {
+    if let counted = counted.locked({ $0 }), now - counted.at < Self.countInterval {
       return counted.devices
     }
     let devices = try await database.read { try FeedTable.count(in: $0) }
-    counted.withLock { $0 = (devices, now) }
+    counted.locked { $0 = (devices, now) }
     return devices
   }
 }

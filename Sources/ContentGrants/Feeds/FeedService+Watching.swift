@@ -45,17 +45,17 @@ extension FeedService {
   private func watch() async {
     await watcher.run(every: Self.watchInterval) { [self] in
       let now = timer.now()
-      if watched.withLock({ $0.swept.map { now - $0 >= Self.day } ?? true }) {
+      if watched.locked({ $0.swept.map { now - $0 >= Self.day } ?? true }) {
         let cutoff = clock.now() - Self.memory
         let forgotten = try await database.write(locking: []) {
           try FeedTable.forget(unusedSince: cutoff, limit: 500, in: $0)
         }
-        if forgotten < 500 { watched.withLock { $0.swept = now } }
+        if forgotten < 500 { watched.locked { $0.swept = now } }
       }
       waiters.withQuiet { $0.forgetOld(at: now) }
-      guard waiters.mustHear || watched.withLock({ $0.revision == nil }) else { return }
+      guard waiters.mustHear || watched.locked({ $0.revision == nil }) else { return }
       let revision = try await catalog.renewed().revision
-      let isNew = watched.withLock { watched in
+      let isNew = watched.locked { watched in
         defer { watched.revision = revision }
         return watched.revision.map { $0 != revision } ?? false
       }

@@ -212,13 +212,13 @@ package final class FeedService: Sendable {
   ) async -> FeedReference? {
     let key = Enrolled.Key(store: store, device: device)
     let shown = Set(transactions).hashValue
-    let earlier = enrolled.withLock { $0.value(for: key) }
+    let earlier = enrolled.locked { $0.value(for: key) }
     let isFresh = earlier.map { news == nil || timer.now() - $0.since < Self.enrollmentMemory } ?? false
     if let earlier, isFresh, earlier.shown == shown, written.map({ $0.feed == earlier.feed }) ?? true {
       return reference(to: earlier.feed, of: device, base: base)
     }
     if let written {
-      enrolled.withLock {
+      enrolled.locked {
         $0.insert(
           Enrolled(feed: written.feed, shown: shown, since: timer.now()), for: key, length: Enrolled.length)
       }
@@ -251,7 +251,7 @@ package final class FeedService: Sendable {
       }
       guard let placed else { return nil }
       let name = Name(placed.feed)
-      enrolled.withLock {
+      enrolled.locked {
         $0.insert(Enrolled(feed: name, shown: shown, since: timer.now()), for: key, length: Enrolled.length)
       }
       waiters.wake([name.number] + [placed.ended].compactMap(\.self))
@@ -346,7 +346,7 @@ package final class FeedService: Sendable {
 
   /// The feed is not there any more: a proof that its device shows makes another.
   func forgetEnrollment(in feed: Name) {
-    enrolled.withLock { $0.removeAll { $0.feed == feed } }
+    enrolled.locked { $0.removeAll { $0.feed == feed } }
   }
 
   /// The catalog has changed, or what stores say of transactions.

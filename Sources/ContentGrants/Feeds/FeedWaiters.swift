@@ -41,20 +41,20 @@ final class FeedWaiters: Sendable {
   /// There is a poll to look at, or an earlier time to do so.
   private let signal = AsyncSignal()
 
-  var count: Int { state.withLock { $0.waiters.count + $0.polls.count } }
+  var count: Int { state.locked { $0.waiters.count + $0.polls.count } }
 
   /// Whether what happens to feeds has to be heard: a request waits, or one that is about to come rests on that nothing has happened.
-  var mustHear: Bool { state.withLock { !$0.waiters.isEmpty || $0.polls.count > 0 || !$0.quiet.isEmpty } }
+  var mustHear: Bool { state.locked { !$0.waiters.isEmpty || $0.polls.count > 0 || !$0.quiet.isEmpty } }
 
   /// Runs `body` on the feeds of which nothing was heard since their last answers.
   func withQuiet<Value: Sendable>(_ body: (inout QuietFeeds) -> Value) -> Value {
-    state.withLock { body(&$0.quiet) }
+    state.locked { body(&$0.quiet) }
   }
 
   /// To be called before the first look, so that nothing that happens after that is missed.
   func add(_ feed: Int64) -> Waiter {
     let waiter = Waiter(feed: feed)
-    let (earlier, poll, isClosed) = state.withLock { state in
+    let (earlier, poll, isClosed) = state.locked { state in
       (state.waiters.updateValue(waiter, forKey: feed), state.polls.remove(feed), state.isClosed)
     }
     earlier?.end()
@@ -65,7 +65,7 @@ final class FeedWaiters: Sendable {
 
   /// Adds a request that needs no task, like ``add(_:)-(Int64)``.
   func add(_ poll: FeedPoll) {
-    let (stream, earlier, isClosed) = state.withLock { state in
+    let (stream, earlier, isClosed) = state.locked { state in
       (state.waiters.removeValue(forKey: poll.feed.number), state.polls.add(poll), state.isClosed)
     }
     stream?.end()
@@ -74,14 +74,14 @@ final class FeedWaiters: Sendable {
   }
 
   func remove(_ waiter: Waiter) {
-    state.withLock { state in
+    state.locked { state in
       if state.waiters[waiter.feed] === waiter { state.waiters[waiter.feed] = nil }
     }
   }
 
   /// The poll is looked at then, unless something wakes it before.
   func schedule(_ poll: FeedPoll, at moment: MonotonicInstant) {
-    let isEarlier = state.withLock { state in
+    let isEarlier = state.locked { state in
       let next = state.polls.next
       state.polls.schedule(poll, at: moment)
       return next.map { moment < $0 } ?? true
@@ -93,7 +93,7 @@ final class FeedWaiters: Sendable {
   func nextPolls(limit: Int, clock: any MonotonicClock) async -> [FeedPoll] {
     while !Task.isCancelled {
       let now = clock.now()
-      let (polls, next) = state.withLock { state in
+      let (polls, next) = state.locked { state in
         (state.polls.take(at: now, limit: limit), state.polls.next)
       }
       if !polls.isEmpty { return polls }
@@ -110,7 +110,7 @@ final class FeedWaiters: Sendable {
 
   /// Its request is being answered, and whatever is found for it from now on comes too late.
   func didAnswer(_ poll: FeedPoll) {
-    state.withLock { $0.polls.remove(poll) }
+    state.locked { $0.polls.remove(poll) }
     if !poll.end(), poll.isAwaited { noteAnswer() }
   }
 
@@ -127,7 +127,7 @@ final class FeedWaiters: Sendable {
   }
 
   func wake() {
-    let waiters = state.withLock { state in
+    let waiters = state.locked { state in
       state.polls.wake()
       state.quiet.forgetAll()
       return Array(state.waiters.values)
@@ -137,7 +137,7 @@ final class FeedWaiters: Sendable {
   }
 
   func wake(_ feeds: [Int64]) {
-    let waiters = state.withLock { state in
+    let waiters = state.locked { state in
       state.polls.wake(feeds)
       state.quiet.forget(feeds)
       return feeds.compactMap { state.waiters[$0] }
@@ -148,7 +148,7 @@ final class FeedWaiters: Sendable {
 
   /// Ends every wait, and those that come from now on.
   func close() {
-    let (waiters, polls) = state.withLock { state in
+    let (waiters, polls) = state.locked { state in
       state.isClosed = true
       return (Array(state.waiters.values), state.polls.removeAll())
     }

@@ -68,7 +68,7 @@ package final class DeliveredHours: Sendable {
   /// so that it comes before all that may fail or take its time.
   package func note(total: ByteCount, at now: Timestamp) {
     let current = DeliveredHoursTable.hour(of: now)
-    state.withLock { state in
+    state.locked { state in
       state.current = current
       if total > state.total {
         state.hours[current, default: Hour()].bytes += total - state.total
@@ -81,21 +81,21 @@ package final class DeliveredHours: Sendable {
 
   /// Writes down all that was noted and is not written. Throws ``DatabaseError``; nothing is forgotten then, and a later call writes it.
   package func write(by node: Int64, in database: Database) async throws {
-    let open = state.withLock { state in state.hours.filter { !$0.value.isWritten }.keys.sorted() }
+    let open = state.locked { state in state.hours.filter { !$0.value.isWritten }.keys.sorted() }
     for hour in open { try await write(hour, of: node, in: database) }
   }
 
   private func write(_ hour: Timestamp, of node: Int64, in database: Database) async throws {
-    guard state.withLock({ $0.beginWrite(of: hour) }) else { return }
-    defer { state.withLock { $0.endWrite(of: hour) } }
-    let known = state.withLock { $0.hours[hour]?.before }
+    guard state.locked({ $0.beginWrite(of: hour) }) else { return }
+    defer { state.locked { $0.endWrite(of: hour) } }
+    let known = state.locked { $0.hours[hour]?.before }
     let read =
       if let known {
         known
       } else {
         try await database.read { try DeliveredHoursTable.bytes(in: hour, sentBy: node, in: $0) }
       }
-    let (before, bytes) = state.withLock { state in
+    let (before, bytes) = state.locked { state in
       // Of two that read it the first one counts: the other may have read what that one has written.
       let before = state.hours[hour]?.before ?? read
       state.hours[hour]?.before = before
@@ -107,14 +107,14 @@ package final class DeliveredHours: Sendable {
       }
     } catch {
       if (error as? DatabaseError)?.commit != nil {
-        state.withLock { state in
+        state.locked { state in
           let doubtful = state.hours[hour]?.doubtful ?? .zero
           state.hours[hour]?.doubtful = max(doubtful, bytes)
         }
       }
       throw error
     }
-    state.withLock { state in
+    state.locked { state in
       // More may have been noted meanwhile, and another write may have brought more there.
       let written = state.hours[hour]?.written ?? .zero
       state.hours[hour]?.written = max(written, bytes)

@@ -102,18 +102,18 @@ package struct DeliveryRecorder: Sendable {
 
   private func giveBack(_ sent: [Sent], after error: any Error) {
     guard let commit = (error as? DatabaseError)?.commit else { return meters.restore(sent) }
-    doubts.all.withLock { $0.append((sent, commit)) }
+    doubts.all.locked { $0.append((sent, commit)) }
   }
 
   /// Finds out what became of writes whose answers were lost. Throws ``DatabaseError``.
   private func settle() async throws {
-    while let doubt = doubts.all.withLock({ $0.popLast() }) {
+    while let doubt = doubts.all.locked({ $0.popLast() }) {
       do {
         // Nothing is known any more after a week: better too few than the same bytes twice.
         let isWritten = try await database.hasHappened(doubt.commit) ?? true
         if isWritten { meters.confirm(doubt.sent) } else { meters.restore(doubt.sent) }
       } catch {
-        doubts.all.withLock { $0.append(doubt) }
+        doubts.all.locked { $0.append(doubt) }
         throw error
       }
     }

@@ -57,7 +57,7 @@ package final class EmptySales: Sendable {
   package func note(_ transactions: some Sequence<TransactionKey>) {
     let concerned = transactions.filter { stores.contains($0.store) }
     guard !concerned.isEmpty else { return }
-    state.withLock { state in
+    state.locked { state in
       state.noted.formUnion(concerned)
       if state.noted.count > Self.maximumNoted {
         state.noted = []
@@ -69,13 +69,13 @@ package final class EmptySales: Sendable {
 
   /// A version was withdrawn, or fewer devices get it: all purchases that wait are looked at soon.
   package func sweep() {
-    state.withLock { $0.nextSweep = nil }
+    state.locked { $0.nextSweep = nil }
     worker.wake()
   }
 
   /// Nothing is noted that it has not looked at, for tests.
   var isIdle: Bool {
-    worker.standing != .working && state.withLock { $0.noted.isEmpty && $0.nextSweep != nil }
+    worker.standing != .working && state.locked { $0.noted.isEmpty && $0.nextSweep != nil }
   }
 
   /// Works until the task is cancelled. What fails is logged, and tried again.
@@ -90,7 +90,7 @@ package final class EmptySales: Sendable {
   /// again.
   private func look() async throws -> Worker.Next {
     let now = timer.now()
-    let (noted, isSweep) = state.withLock { state in
+    let (noted, isSweep) = state.locked { state in
       defer { state.noted = [] }
       let isSweep = state.nextSweep.map { $0 <= now } ?? true
       if isSweep { state.nextSweep = now + Self.interval }
@@ -105,7 +105,7 @@ package final class EmptySales: Sendable {
       }
       return plan(after: waiting)
     } catch {
-      state.withLock { state in
+      state.locked { state in
         state.noted.formUnion(noted)
         if isSweep { state.nextSweep = nil }
       }
@@ -117,7 +117,7 @@ package final class EmptySales: Sendable {
   private func plan(after waiting: [AcknowledgementTable.Waiting]) -> Worker.Next {
     let (now, moment) = (grantStore.clock.now(), timer.now())
     let pressing = waiting.flatMap { [$0.purchased - now, $0.halfTime - now] }.filter { $0 > .zero }.min()
-    return state.withLock { state in
+    return state.locked { state in
       // Meanwhile a sweep was asked for.
       guard let planned = state.nextSweep else { return .again }
       let next = pressing.map { min(planned, moment + max(Self.shortestPause, $0)) } ?? planned

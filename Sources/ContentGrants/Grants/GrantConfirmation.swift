@@ -72,7 +72,7 @@ package final class GrantConfirmation: Sendable {
   /// there. The first question is about one proof alone; once the store answers, ``batch`` are asked about at
   /// once.
   private func ask(_ store: String) async throws {
-    let start = silent.withLock { $0[store] ?? 0 }
+    let start = silent.locked { $0[store] ?? 0 }
     var limit = 1
     for part in start == 0 ? [0..<Int64.max] : [start..<Int64.max, 0..<start] {
       var position = part.lowerBound
@@ -82,7 +82,7 @@ package final class GrantConfirmation: Sendable {
         switch try await confirm(page) {
         case .answered: break
         case .silent:
-          silent.withLock { $0[store] = last }
+          silent.locked { $0[store] = last }
           return
         case .notAsked: return
         }
@@ -90,7 +90,7 @@ package final class GrantConfirmation: Sendable {
         position = last
       }
     }
-    silent.withLock { $0[store] = nil }
+    silent.locked { $0[store] = nil }
   }
 
   /// The next proofs behind `position`, up to `end`, that are to be asked about now. Proofs that this server
@@ -215,12 +215,12 @@ private final class RefusedProofs: Sendable {
 
   /// Whether the proof may be asked about; true for one that was never refused here.
   func isDue(_ proof: Int64, at now: MonotonicInstant) -> Bool {
-    refusals.withLock { $0[proof].map { $0.next <= now } ?? true }
+    refusals.locked { $0[proof].map { $0.next <= now } ?? true }
   }
 
   /// Counts a refusal and puts the next question off: 60 seconds, and up to an hour after more of them.
   func note(_ proof: Int64, at now: MonotonicInstant) {
-    refusals.withLock { refusals in
+    refusals.locked { refusals in
       // Two that asked at once heard the same.
       if let known = refusals[proof], now < known.next { return }
       let count = (refusals[proof]?.count ?? 0) + 1
@@ -230,6 +230,6 @@ private final class RefusedProofs: Sendable {
 
   /// Forgets the refusals of a proof that waits no longer.
   func forget(_ proof: Int64) {
-    refusals.withLock { $0[proof] = nil }
+    refusals.locked { $0[proof] = nil }
   }
 }

@@ -142,10 +142,10 @@ extension Outbox {
   /// process with the lease sweeps.
   func sweepOnce() async throws -> Worker.Next {
     guard try await sweepLease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
-    let position = state.withLock { $0.sweepPosition }
+    let position = state.locked { $0.sweepPosition }
     if position == nil { try await lookAfterTable() }
     let (next, hasSettled) = try await grantStore.settleLeftovers(after: position, limit: Self.sweepBatch)
-    state.withLock { $0.sweepPosition = next }
+    state.locked { $0.sweepPosition = next }
     if hasSettled { wake() }
     return next == nil ? .pause(atMost: Self.sweepInterval) : .again
   }
@@ -169,7 +169,7 @@ extension Outbox {
     }
     for count in counts
     where count.waiting > 0 && StoreIdentifier(count.store).map({ stores.contains($0) }) != true {
-      guard state.withLock({ $0.unknownStores.insert(count.store).inserted }) else { continue }
+      guard state.locked({ $0.unknownStores.insert(count.store).inserted }) else { continue }
       log.error(
         "calls wait for a store that the configuration does not know",
         ["store": LogValue(count.store), "calls": LogValue(count.waiting)])
@@ -181,7 +181,7 @@ extension Outbox {
   /// Returns the state of a store, as the calls to it have shown it.
   func standing(of store: StoreIdentifier) -> CircuitBreaker.Standing {
     let now = timer.now()
-    return state.withLock { $0.queues[store]?.breaker.standing(at: now) } ?? CircuitBreaker.Standing()
+    return state.locked { $0.queues[store]?.breaker.standing(at: now) } ?? CircuitBreaker.Standing()
   }
 }
 
@@ -239,7 +239,7 @@ extension Outbox: MetricSource {
       "pullbox_outbox_breaker_open", help: "1 while a store does not answer: only probes are made.",
       labels: ["store"]
     ) { [self] in
-      state.withLock { state in
+      state.locked { state in
         state.queues.map { .init($0.value.breaker.isOpen ? 1 : 0, labels: [$0.key.description]) }
       }
     }

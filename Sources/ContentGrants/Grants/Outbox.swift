@@ -165,7 +165,7 @@ package final class Outbox: Sendable {
   /// then has them made (``attempt(_:)``).
   package func lease() -> OutboxLease {
     let now = timer.now()
-    let open = state.withLock { state in
+    let open = state.locked { state in
       state.isStopped ? [] : Set(state.queues.lazy.filter { $0.value.accepts(at: now) }.map(\.key))
     }
     return lease(on: open)
@@ -220,7 +220,7 @@ extension Outbox {
     _ store: StoreIdentifier, _ body: (inout StoreQueue, inout State) -> Value?
   ) -> Value? {
     let now = timer.now()
-    let (value, calls, givenUp) = state.withLock { state in
+    let (value, calls, givenUp) = state.locked { state in
       guard var queue = state.queues.removeValue(forKey: store) else {
         return (Value?.none, [StoreQueue.Begun](), [OutboxWaiters.Continuation]())
       }
@@ -236,7 +236,7 @@ extension Outbox {
 
   /// Begins no call from now on, and answers those who wait with false.
   private func stop() {
-    let waiters = state.withLock { state in
+    let waiters = state.locked { state in
       state.isStopped = true
       return state.waiters.removeAll()
     }
@@ -246,7 +246,7 @@ extension Outbox {
   /// Answers those whose deadline has come, and says when the next one comes.
   private func endPatience() async throws -> Worker.Next {
     let now = timer.now()
-    let (expired, next) = state.withLock { $0.waiters.removeExpired(at: now) }
+    let (expired, next) = state.locked { $0.waiters.removeExpired(at: now) }
     for waiter in expired { waiter.resume(returning: false) }
     return next.map { .pause(atMost: $0 - now) } ?? .waitForWake
   }

@@ -76,7 +76,7 @@ package final class KeptLengths: Sendable {
   }
 
   private func length(_ pair: Pair, _ database: Database) async throws -> ByteCount {
-    if let length = known.withLock({ $0.value(for: pair) }) { return length }
+    if let length = known.locked({ $0.value(for: pair) }) { return length }
     return try await questions.answer(to: pair) { [self] in
       let length = try await thread.run { () throws -> ByteCount? in
         guard let required = try Self.manifest(pair.newer, in: database)?.selecting([]) else { return nil }
@@ -87,7 +87,7 @@ package final class KeptLengths: Sendable {
       if pair.older != nil { comparisons.add(1, ordering: .relaxed) }
       // A manifest that is not there, or damaged, may be there again.
       guard let length else { return .zero }
-      known.withLock { $0.insert(length, for: pair, length: Self.entryLength) }
+      known.locked { $0.insert(length, for: pair, length: Self.entryLength) }
       return length
     }.answer
   }

@@ -80,7 +80,7 @@ package final class StopFollower: Sendable {
 
   /// Looks again at what was applied here: a write of another node may have come behind it.
   package func note(_ applied: RevocationList.Applied) {
-    changedHere.withLock { subjects in
+    changedHere.locked { subjects in
       switch applied {
       case .grants(let handles): subjects.formUnion(handles.map { .grant($0) })
       case .content(let digest): subjects.insert(.content(digest))
@@ -121,8 +121,8 @@ package final class StopFollower: Sendable {
 
   /// Applies the stops that were logged since, and notes what is to be judged. Throws ``DatabaseError``; then nothing counts as applied.
   func follow() async throws -> Worker.Next {
-    let start = revision.withLock { $0 }
-    let again = changedHere.withLock { subjects in
+    let start = revision.locked { $0 }
+    let again = changedHere.locked { subjects in
       defer { subjects = [] }
       return subjects
     }
@@ -130,7 +130,7 @@ package final class StopFollower: Sendable {
     do {
       standing = try await database.read { try Self.standing(after: start, besides: again, in: $0) }
     } catch {
-      changedHere.withLock { $0.formUnion(again) }
+      changedHere.locked { $0.formUnion(again) }
       throw error
     }
     let stops = grants.stops
@@ -144,12 +144,12 @@ package final class StopFollower: Sendable {
     }
     if !standing.grants.isEmpty { grants.noteStops() }
     note(standing.page)
-    revision.withLock { $0 = standing.page.last }
+    revision.locked { $0 = standing.page.last }
     return standing.page.last > start ? .again : .waitForWake
   }
 
   private func note(_ page: StopLog.Page) {
-    unjudged.withLock { unjudged in
+    unjudged.locked { unjudged in
       if page.hasGap { unjudged.isEverything = true }
       for subject in page.subjects {
         switch subject {
@@ -166,7 +166,7 @@ package final class StopFollower: Sendable {
   /// Judges what was noted, a part in each call. What is noted meanwhile is judged by a later one, also of the same name. Throws
   /// ``DatabaseError``; then the part is judged again.
   func judgeNext() async throws -> Worker.Next {
-    let part = unjudged.withLock { $0.takePart() }
+    let part = unjudged.locked { $0.takePart() }
     do {
       if part.isEverything { try await grants.closeAll() }
       if !part.refunds.isEmpty {
@@ -178,10 +178,10 @@ package final class StopFollower: Sendable {
       try await grants.reopenIssues(of: part.grants)
       for publication in part.publications { try await grants.applyPolicy(of: publication) }
     } catch {
-      unjudged.withLock { $0.add(part) }
+      unjudged.locked { $0.add(part) }
       throw error
     }
-    return unjudged.withLock { $0.isEmpty } ? .waitForWake : .again
+    return unjudged.locked { $0.isEmpty } ? .waitForWake : .again
   }
 
   private static func standing(

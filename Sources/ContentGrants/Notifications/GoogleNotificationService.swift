@@ -182,7 +182,7 @@ package final class GoogleNotificationService: Sendable {
   }
 
   private func count(_ outcome: Outcome) {
-    outcomes.withLock { $0[outcome, default: 0] += 1 }
+    outcomes.locked { $0[outcome, default: 0] += 1 }
   }
 
   private static func outcome(of refusal: StoreRefusal) -> Outcome {
@@ -203,7 +203,7 @@ extension GoogleNotificationService: MetricSource {
         "pullbox_google_notifications_total",
         help: "Notifications of Google Play, by what became of them.", labels: ["outcome"]
       ) {
-        let outcomes = self.outcomes.withLock { $0 }
+        let outcomes = self.outcomes.locked { $0 }
         return Outcome.allCases.map { .init(outcomes[$0] ?? 0, labels: [$0.rawValue]) }
       }
     ])

@@ -224,7 +224,7 @@ package final class NotificationService: Sendable {
   }
 
   private func count(_ outcome: Outcome) {
-    outcomes.withLock { $0[outcome, default: 0] += 1 }
+    outcomes.locked { $0[outcome, default: 0] += 1 }
   }
 
   private static func outcome(of refusal: StoreRefusal) -> Outcome {
@@ -246,7 +246,7 @@ extension NotificationService: MetricSource {
         "pullbox_notifications_total", help: "Notifications of stores, by what became of them.",
         labels: ["outcome"]
       ) {
-        let outcomes = self.outcomes.withLock { $0 }
+        let outcomes = self.outcomes.locked { $0 }
         return Outcome.allCases.map { .init(outcomes[$0] ?? 0, labels: [$0.rawValue]) }
       }
     ])

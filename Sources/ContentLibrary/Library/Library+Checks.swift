@@ -201,7 +201,7 @@ final class RecentPlacements: Sendable {
 
   /// Takes the place of the same manifest's; beyond ``limit`` the oldest goes.
   func note(_ stamps: FileStamps, of manifest: Manifest) {
-    entries.withLock { entries in
+    entries.locked { entries in
       entries.removeAll { $0.digest == manifest.identity }
       if entries.count == Self.limit { entries.removeFirst() }
       entries.append((manifest.identity, stamps))
@@ -210,12 +210,12 @@ final class RecentPlacements: Sendable {
 
   /// Forgets the stamps of content that was found to be damaged, so that the next check reads it.
   func forget(_ manifest: Manifest) {
-    entries.withLock { $0.removeAll { $0.digest == manifest.identity } }
+    entries.locked { $0.removeAll { $0.digest == manifest.identity } }
   }
 
   /// Nil for content that another process placed, and for what was forgotten.
   func stamps(of manifest: Manifest) -> FileStamps? {
-    entries.withLock { $0.first { $0.digest == manifest.identity }?.stamps }
+    entries.locked { $0.first { $0.digest == manifest.identity }?.stamps }
   }
 }
 

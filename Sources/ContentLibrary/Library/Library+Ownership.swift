@@ -14,13 +14,13 @@ package final class OwnershipRegister: Sendable {
   private let writing = Mutex<Void>(())
 
   /// Nil where the server never told of the product.
-  package subscript(product: ProductIdentifier) -> KnownOwnership? { known.withLock { $0[product] } }
+  package subscript(product: ProductIdentifier) -> KnownOwnership? { known.locked { $0[product] } }
 
   /// All that the server has told of.
-  package var all: [ProductIdentifier: KnownOwnership] { known.withLock { $0 } }
+  package var all: [ProductIdentifier: KnownOwnership] { known.locked { $0 } }
 
   /// In place of all that was known.
-  package func load(_ all: [ProductIdentifier: KnownOwnership]) { known.withLock { $0 = all } }
+  package func load(_ all: [ProductIdentifier: KnownOwnership]) { known.locked { $0 = all } }
 
   /// Takes in what `news` makes of all that is known, as far as it says anything else, once `save` has saved it: one after the other, so that none
   /// is made of what another is about to change. Returns the products that are owned now and were not, or the other way round; nil without news.
@@ -29,12 +29,12 @@ package final class OwnershipRegister: Sendable {
     _ news: ([ProductIdentifier: KnownOwnership]) -> [ProductIdentifier: KnownOwnership],
     savedBy save: ([ProductIdentifier: KnownOwnership]) throws -> Void
   ) throws -> Set<ProductIdentifier>? {
-    try writing.withLock { _ in
+    try writing.locked { _ in
       let before = all
       let news = news(before).filter { !$0.value.says(before[$0.key]) }
       try save(news)
       guard !news.isEmpty else { return nil }
-      known.withLock { $0.merge(news) { $1 } }
+      known.locked { $0.merge(news) { $1 } }
       return Set(news.keys.filter { before[$0]?.isOwned ?? true != news[$0]?.isOwned })
     }
   }

@@ -116,24 +116,24 @@ package final class Library: Sendable {
 
   /// The availability at the last look; offline before the first.
   package var availability: Availability {
-    state.withLock { $0.availability } ?? .offline("the library was not looked for yet")
+    state.locked { $0.availability } ?? .offline("the library was not looked for yet")
   }
 
   /// Nothing is removed to make room before there is any.
   package var evictionAdvice: EvictionAdvice? {
-    get { advice.withLock { $0 } }
-    set { advice.withLock { $0 = newValue } }
+    get { advice.locked { $0 } }
+    set { advice.locked { $0 = newValue } }
   }
 
   /// Whether a file of the library can have two names, so that what is taken over takes no room.
-  package var canLink: Bool { state.withLock { $0.canLink } }
+  package var canLink: Bool { state.locked { $0.canLink } }
 
   /// Looks whether the library is there, and makes records and content fit where it has come back. It is offline while there is no
   /// room to write down which one it is. Blocks. Throws what else the database throws. Looks follow one
   /// another: the state is locked meanwhile.
   @discardableResult
   package func look() throws -> Availability {
-    try state.withLock { state in
+    try state.locked { state in
       guard !state.isClosed else { return .offline("the agent ends") }
       let found: Availability
       do {
@@ -253,7 +253,7 @@ package final class Library: Sendable {
   /// Lets another agent have the library: the end of this one. Every look after it finds the library offline.
   package func close() {
     evictionAdvice = nil
-    state.withLock { state in
+    state.locked { state in
       state.isClosed = true
       state.volume.letGo()
     }

@@ -39,11 +39,11 @@ package final class LibraryLeases: Sendable {
 
   /// Whether a program has that version open.
   package func holds(_ product: ProductIdentifier, _ version: ContentVersion) -> Bool {
-    state.withLock { $0.counts[Version(product: product, version: version)] != nil }
+    state.locked { $0.counts[Version(product: product, version: version)] != nil }
   }
 
   /// Leases that are held.
-  package var count: Int { state.withLock { $0.ends.count } }
+  package var count: Int { state.locked { $0.ends.count } }
 
   /// A lease, with a stream that ends with the agent; nil where there are ``maximumCount``, and once the agent ends. To be called by who has
   /// the product to itself.
@@ -51,7 +51,7 @@ package final class LibraryLeases: Sendable {
     _ product: ProductIdentifier, _ version: ContentVersion
   ) -> (lease: Lease, end: AsyncStream<Never>)? {
     let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-    let lease = state.withLock { state -> Lease? in
+    let lease = state.locked { state -> Lease? in
       guard !state.isClosed, state.ends.count < Self.maximumCount else { return nil }
       state.next += 1
       state.counts[Version(product: product, version: version), default: 0] += 1
@@ -63,7 +63,7 @@ package final class LibraryLeases: Sendable {
 
   /// Ends a lease; ending it again changes nothing.
   package func end(_ lease: Lease) {
-    let continuation = state.withLock { state in
+    let continuation = state.locked { state in
       guard let continuation = state.ends.removeValue(forKey: lease.number) else {
         return AsyncStream<Never>.Continuation?.none
       }
@@ -79,7 +79,7 @@ package final class LibraryLeases: Sendable {
 
   /// The agent ends: no lease is given any more, and who holds one is told.
   package func close() {
-    let continuations = state.withLock { state in
+    let continuations = state.locked { state in
       state.isClosed = true
       return Array(state.ends.values)
     }

@@ -35,9 +35,9 @@ package final class LibrarySpace: Sendable {
   }
 
   /// The bytes that stay free on the file system.
-  package var reserve: ByteCount { ledger.withLock { $0.reserve } }
+  package var reserve: ByteCount { ledger.locked { $0.reserve } }
   /// The bytes that content and staged files may take together.
-  package var quota: ByteCount? { ledger.withLock { $0.quota } }
+  package var quota: ByteCount? { ledger.locked { $0.quota } }
 
   /// Promises `need` to the job, in place of what it had been promised; throws ``InsufficientSpaceError`` where there is no room for
   /// it. `allocating`: what is promised is taken from the file system at once, where that can be done, so that other programs
@@ -48,10 +48,10 @@ package final class LibrarySpace: Sendable {
     // What an earlier run of the job has allocated is not its content.
     try operations.remove(ballast(of: job))
     // Between the look and the promise no other job may allocate what it was promised.
-    let shortage = try ledger.withLock { ledger in
+    let shortage = try ledger.locked { ledger in
       ledger.admit(job, needing: need, in: try volume(hasQuota: ledger.quota != nil))
     }
-    refused.withLock { $0[job] = shortage.map { (need: need, shortage: $0.shortage) } }
+    refused.locked { $0[job] = shortage.map { (need: need, shortage: $0.shortage) } }
     if let shortage { throw shortage }
     let reservation = SpaceReservation(of: need.total, operations: operations) { [weak self] outstanding in
       self?.note(job, outstanding)
@@ -68,7 +68,7 @@ package final class LibrarySpace: Sendable {
   package func noteFull(_ job: ContentJobIdentifier) throws {
     let need = SpaceNeed(unpacked: Self.least)
     let shortage = try shortage(of: need, for: job)?.shortage
-    refused.withLock { refused in
+    refused.locked { refused in
       if let shortage {
         refused[job] = refused[job] ?? (need: need, shortage: shortage)
       } else if refused[job]?.need == need {
@@ -82,7 +82,7 @@ package final class LibrarySpace: Sendable {
   func shortage(
     of need: SpaceNeed, for job: ContentJobIdentifier
   ) throws -> InsufficientSpaceError? {
-    try ledger.withLock { current in
+    try ledger.locked { current in
       // The job may have been admitted meanwhile, and keeps its promise.
       var ledger = current
       ledger.release(job)
@@ -92,20 +92,20 @@ package final class LibrarySpace: Sendable {
 
   /// Why the job waits for room, in the numbers of its last try; nil when it does not.
   package func shortage(of job: ContentJobIdentifier) -> SpaceShortage? {
-    refused.withLock { $0[job]?.shortage }
+    refused.locked { $0[job]?.shortage }
   }
 
   /// The jobs that were refused and would be admitted now: the file system, or the quota, says so. Nothing is
   /// promised by it, so that several may be named for the same room. They come in no particular order.
   package func jobsWithRoom() throws -> [ContentJobIdentifier] {
-    try refused.withLock { $0.mapValues { $0.need } }.filter { job, need in
+    try refused.locked { $0.mapValues { $0.need } }.filter { job, need in
       try shortage(of: need, for: job) == nil
     }.map(\.key)
   }
 
   /// The job is over.
   func forget(_ job: ContentJobIdentifier) {
-    refused.withLock { $0[job] = nil }
+    refused.locked { $0[job] = nil }
   }
 
   /// Counts what `body` places for the job from its first moment until it has a record.
@@ -113,14 +113,14 @@ package final class LibrarySpace: Sendable {
     _ manifest: Manifest, for job: ContentJobIdentifier,
     _ body: nonisolated(nonsending) () async throws -> Value
   ) async throws -> Value {
-    placing.withLock { $0[job] = manifest }
-    defer { placing.withLock { $0[job] = nil } }
+    placing.locked { $0[job] = manifest }
+    defer { placing.locked { $0[job] = nil } }
     return try await body()
   }
 
   /// Nil ends the promise.
   private func note(_ job: ContentJobIdentifier, _ outstanding: ByteCount?) {
-    ledger.withLock { ledger in
+    ledger.locked { ledger in
       if let outstanding { ledger.setPromise(to: job, outstanding) } else { ledger.release(job) }
     }
   }
@@ -133,7 +133,7 @@ package final class LibrarySpace: Sendable {
     let free = try operations.freeSpace(at: paths.staging)
     // In the order in which content goes, from staging to a record: so none is missed on its way.
     var staged = hasQuota ? try stagedSizes() : [:]
-    let placing = self.placing.withLock { $0 }
+    let placing = self.placing.locked { $0 }
     let records = try database.libraryRecords()
     for (job, manifest) in placing {
       let record = records.first {

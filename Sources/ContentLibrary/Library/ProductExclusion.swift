@@ -23,7 +23,7 @@ final class ProductExclusion: Sendable {
   /// Waits in the product's line.
   private func enter(_ product: ProductIdentifier) async {
     await withCheckedContinuation { (waiter: Waiter) in
-      let isFree = waiting.withLock { waiting in
+      let isFree = waiting.locked { waiting in
         guard waiting[product] != nil else {
           waiting[product] = []
           return true
@@ -37,7 +37,7 @@ final class ProductExclusion: Sendable {
 
   /// Hands the product to the one that waits longest.
   private func leave(_ product: ProductIdentifier) {
-    let next = waiting.withLock { waiting -> Waiter? in
+    let next = waiting.locked { waiting -> Waiter? in
       guard var waiters = waiting[product], !waiters.isEmpty else {
         waiting[product] = nil
         return nil

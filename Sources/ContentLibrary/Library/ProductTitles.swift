@@ -14,18 +14,18 @@ package final class ProductTitles: Sendable {
 
   /// Nil while neither a manifest nor a list was read that names one.
   package subscript(product: ProductIdentifier) -> String? {
-    titles.withLock { $0[product] } ?? listed.withLock { $0[product] }
+    titles.locked { $0[product] } ?? listed.locked { $0[product] }
   }
 
   /// Nil changes nothing.
   package func note(_ title: String?, of product: ProductIdentifier) {
     guard let title else { return }
-    titles.withLock { $0[product] = title }
+    titles.locked { $0[product] = title }
   }
 
   /// A manifest's title goes before it. Beyond ``maximumListed`` all listed titles are forgotten first.
   package func noteListed(_ title: String, of product: ProductIdentifier) {
-    listed.withLock { listed in
+    listed.locked { listed in
       if listed.count >= Self.maximumListed, listed[product] == nil { listed.removeAll() }
       listed[product] = title
     }

@@ -24,7 +24,7 @@ final class RecentManifest: Sendable {
 
   /// Nil where it is another record's, or its file has changed since.
   func manifest(of record: LibraryRecord, in file: FileStatus, at now: MonotonicInstant) -> Manifest? {
-    entry.withLock { entry in
+    entry.locked { entry in
       guard let known = entry, known.manifest.product == record.product,
         known.manifest.version == record.version, known.manifest.manifestDigest == record.manifestDigest,
         known.sections == record.sections,
@@ -39,7 +39,7 @@ final class RecentManifest: Sendable {
   func keep(
     _ manifest: Manifest, of record: LibraryRecord, readFrom file: FileStatus, at now: MonotonicInstant
   ) {
-    entry.withLock {
+    entry.locked {
       $0 = Entry(
         manifest: manifest, sections: record.sections,
         file: (inode: file.inode, changed: file.changed, length: file.length), used: now)
@@ -47,11 +47,11 @@ final class RecentManifest: Sendable {
   }
 
   /// Drops it.
-  func drop() { entry.withLock { $0 = nil } }
+  func drop() { entry.locked { $0 = nil } }
 
   /// Drops it where no reader has asked for a while.
   func dropIdle(at now: MonotonicInstant) {
-    entry.withLock { entry in
+    entry.locked { entry in
       if let known = entry, now - known.used >= Self.longestIdle { entry = nil }
     }
   }

@@ -15,11 +15,11 @@ package final class ChangeSignal: Sendable {
   package init() {}
 
   /// Changes so far.
-  package var count: UInt64 { state.withLock { $0.count } }
+  package var count: UInt64 { state.locked { $0.count } }
 
   /// Something has changed: all that wait go on.
   package func signal() {
-    let waiting = state.withLock { state in
+    let waiting = state.locked { state in
       state.count += 1
       defer { state.waiting = [:] }
       return state.waiting.values
@@ -29,13 +29,13 @@ package final class ChangeSignal: Sendable {
 
   /// Returns once there were more than `count` changes, at once where there were. Throws `CancellationError` in a task that is cancelled.
   package func wait(after count: UInt64) async throws(CancellationError) {
-    let token = state.withLock { state in
+    let token = state.locked { state in
       state.next += 1
       return state.next
     }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isOver = state.withLock { state in
+        let isOver = state.locked { state in
           guard state.count <= count, !Task.isCancelled else { return true }
           state.waiting[token] = continuation
           return false
@@ -43,7 +43,7 @@ package final class ChangeSignal: Sendable {
         if isOver { continuation.resume() }
       }
     } onCancel: {
-      state.withLock { $0.waiting.removeValue(forKey: token) }?.resume()
+      state.locked { $0.waiting.removeValue(forKey: token) }?.resume()
     }
     if Task.isCancelled { throw CancellationError() }
   }

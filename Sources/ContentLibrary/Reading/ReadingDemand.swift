@@ -49,7 +49,7 @@ package final class ReadingDemand: Sendable {
 
   /// From now on readers are given what `extents` tell of the staging area at that path.
   package func attach(_ extents: StagedExtents, at staging: String, operations: any FileOperations) {
-    let isKnown = state.withLock { state in
+    let isKnown = state.locked { state in
       if state.extents === extents { return true }
       state.extents = extents
       state.sequence = ReadingSequence(extents.manifest)
@@ -66,13 +66,13 @@ package final class ReadingDemand: Sendable {
   }
 
   /// The bytes that can be read; nil before the staging area was first opened.
-  package var extents: StagedExtents? { state.withLock { $0.extents } }
+  package var extents: StagedExtents? { state.locked { $0.extents } }
 
   /// Opens a file of what is staged, by its number in the manifest of `extents`. Nil where others were attached since: the number may be
   /// that of another file. Blocks. Throws an error that `isFileMissing` before the file's first byte is there, and once the content is at
   /// its place.
   package func open(_ file: Int, of extents: StagedExtents) throws(SystemError) -> StagedFile? {
-    let (current, staging, operations) = state.withLock { ($0.extents, $0.staging, $0.operations) }
+    let (current, staging, operations) = state.locked { ($0.extents, $0.staging, $0.operations) }
     guard current === extents, let operations else { return nil }
     return try StagedFile(opening: file, of: extents, in: staging, operations: operations)
   }
@@ -81,7 +81,7 @@ package final class ReadingDemand: Sendable {
   /// next. `file` is a number in the manifest of `extents`; where others were attached since, nothing is wanted. Returns the number for
   /// ``endWant(_:)``.
   package func want(_ range: Range<Int64>, of file: Int, in extents: StagedExtents) -> UInt64 {
-    let number = state.withLock { state in
+    let number = state.locked { state in
       state.next += 1
       guard state.extents === extents else { return state.next }
       state.wanted.append((state.next, extents.plan.pieces(of: file, holding: range)))
@@ -93,14 +93,14 @@ package final class ReadingDemand: Sendable {
 
   /// They have come, or are waited for no more.
   package func endWant(_ number: UInt64) {
-    state.withLock { state in state.wanted.removeAll { $0.number == number } }
+    state.locked { state in state.wanted.removeAll { $0.number == number } }
     cutIfNeeded()
   }
 
   /// A page was opened at that byte: what follows it in the order of reading comes before what does not. Does nothing where others than
   /// `extents` were attached since.
   package func noteOpened(_ file: Int, at offset: Int64, in extents: StagedExtents) {
-    state.withLock { state in
+    state.locked { state in
       guard state.extents === extents, let sequence = state.sequence else { return }
       state.ahead = sequence.pieces(
         from: offset, of: file, in: extents.plan, count: PieceOrder.windowLength)
@@ -110,17 +110,17 @@ package final class ReadingDemand: Sendable {
 
   /// The last reader is gone: the server's order counts again.
   package func noteReadersGone() {
-    state.withLock { $0.ahead = [] }
+    state.locked { $0.ahead = [] }
   }
 
   /// The order of this moment.
-  var order: PieceOrder { state.withLock { $0.order } }
+  var order: PieceOrder { state.locked { $0.order } }
 
   /// A run is under way; `piece` tells which one is coming, `cut` ends it. Returns the number for ``endRun(_:)``.
   func begin(
     _ run: Range<Int>, piece: @escaping @Sendable () -> Int, cut: @escaping @Sendable () -> Void
   ) -> UInt64 {
-    let number = state.withLock { state in
+    let number = state.locked { state in
       state.next += 1
       state.running.append(Running(number: state.next, run: run, piece: piece, cut: cut))
       return state.next
@@ -132,7 +132,7 @@ package final class ReadingDemand: Sendable {
 
   /// The run is over.
   func endRun(_ number: UInt64) {
-    state.withLock { state in state.running.removeAll { $0.number == number } }
+    state.locked { state in state.running.removeAll { $0.number == number } }
   }
 
   private func noteChange() {
@@ -142,7 +142,7 @@ package final class ReadingDemand: Sendable {
 
   /// One of several connections is cut at a time: it takes the piece that is wanted. What another one brings soon is waited for.
   private func cutIfNeeded() {
-    let (order, running, extents) = state.withLock { ($0.order, $0.running, $0.extents) }
+    let (order, running, extents) = state.locked { ($0.order, $0.running, $0.extents) }
     guard let extents, !order.isEmpty, !running.contains(where: \.isCut) else { return }
     let (pieces, lost) = (extents.pieces, extents.lostPieces)
     let candidates = running.filter { candidate in
@@ -162,7 +162,7 @@ package final class ReadingDemand: Sendable {
       let victim = holder.map({ holder in candidates.first { $0.number == holder.number } })
         ?? candidates.last
     else { return }
-    let isFirst = state.withLock { state in
+    let isFirst = state.locked { state in
       guard !state.running.contains(where: \.isCut),
         let index = state.running.firstIndex(where: { $0.number == victim.number })
       else { return false }

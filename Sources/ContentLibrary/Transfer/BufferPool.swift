@@ -24,7 +24,7 @@ package final class BufferPool: Sendable {
   /// Acquires a buffer; nil when all are in use, and then `wake` is called once, when it is worth another
   /// try. A buffer that was used may still hold the bytes of its last piece.
   func acquire(otherwise wake: @escaping @Sendable () -> Void) -> [UInt8]? {
-    state.withLock { state in
+    state.locked { state in
       guard state.remaining > 0 else {
         state.waiting.append(wake)
         return nil
@@ -39,7 +39,7 @@ package final class BufferPool: Sendable {
   package func release(_ buffer: consuming [UInt8]?) {
     var returned = consume buffer
     // All of them are woken: the one that waits longest may have ended meanwhile, and would wake no other.
-    let waiting = state.withLock { state in
+    let waiting = state.locked { state in
       if let buffer = returned.take(), state.remaining >= 0 { state.free.append(buffer) }
       state.remaining += 1
       let waiting = state.waiting
@@ -52,7 +52,7 @@ package final class BufferPool: Sendable {
   /// So many more may exist at once from now on, for a connection that is added; fewer where that is below zero, as soon as they come
   /// back.
   func grow(by count: Int) {
-    let waiting = state.withLock { state in
+    let waiting = state.locked { state in
       state.remaining += count
       // Those beyond the limit are let go.
       if count < 0 { state.free.removeLast(min(state.free.count, -count)) }
@@ -63,5 +63,5 @@ package final class BufferPool: Sendable {
   }
 
   /// Buffers that could be acquired now.
-  var available: Int { state.withLock { $0.remaining } }
+  var available: Int { state.locked { $0.remaining } }
 }

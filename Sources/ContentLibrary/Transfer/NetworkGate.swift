@@ -79,14 +79,14 @@ package final class NetworkGate: Sendable {
 
   /// How often it was opened: a loop that sees another number than before tries again what waits for
   /// ``StatusReason/networkNotOpen``.
-  package var openings: Int { state.withLock { $0.openings } }
+  package var openings: Int { state.locked { $0.openings } }
 
   /// Whether calls go out without being probes.
-  package var isOpen: Bool { state.withLock { $0.condition.isOpen } }
+  package var isOpen: Bool { state.locked { $0.condition.isOpen } }
 
   /// `signal` is given whenever the way opens. The gate keeps it for its own life.
   package func signalOpenings(to signal: AsyncSignal) {
-    state.withLock { $0.listeners.append(signal) }
+    state.locked { $0.listeners.append(signal) }
   }
 
   /// While there is an absence every call fails with its sentence, and no request is made: but for one in two minutes where the absence is
@@ -94,7 +94,7 @@ package final class NetworkGate: Sendable {
   /// waits.
   package func setAbsence(_ absence: String?, doubtful: Bool = false) {
     let now = clock.now()
-    let ended = state.withLock { state -> [AsyncSignal] in
+    let ended = state.locked { state -> [AsyncSignal] in
       let was = state.absence
       if was != absence {
         state.word += 1
@@ -111,7 +111,7 @@ package final class NetworkGate: Sendable {
 
   /// Whether a call was answered against the machine's word since the last question.
   package func takeDisproof() -> Bool {
-    state.withLock { state in
+    state.locked { state in
       defer { state.isDisproved = false }
       return state.isDisproved
     }
@@ -120,7 +120,7 @@ package final class NetworkGate: Sendable {
   /// While the machine says that the network wants a log-in, calls go out as ever, and an answer of the service itself to one of them
   /// disproves that, as ``takeDisproof()`` tells. That to a call of before says nothing of it.
   package func setPortal(_ isTold: Bool) {
-    state.withLock { state in
+    state.locked { state in
       guard isTold != (state.portalWord != nil) else { return }
       state.word += 1
       state.portalWord = isTold ? state.word : nil
@@ -130,7 +130,7 @@ package final class NetworkGate: Sendable {
   /// The machine has another way than before: what waits for the way is tried at once, and so is a probe.
   package func tryAgain() {
     let now = clock.now()
-    let listeners = state.withLock { state -> [AsyncSignal] in
+    let listeners = state.locked { state -> [AsyncSignal] in
       state.condition.hurry(at: now)
       state.openings += 1
       return state.listeners
@@ -141,7 +141,7 @@ package final class NetworkGate: Sendable {
   /// Throws what the service has said to requests of that kind, for as long as it wants none.
   package func checkWishes(about request: String) throws(APICallError) {
     let now = clock.now()
-    if let refusal = state.withLock({ $0.wishes.refusal(of: request, at: now) }) { throw refusal }
+    if let refusal = state.locked({ $0.wishes.refusal(of: request, at: now) }) { throw refusal }
   }
 
   /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`. `request` is the kind of
@@ -157,7 +157,7 @@ package final class NetworkGate: Sendable {
   package func passWaiting<Value: Sendable>(
     _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
-    let (isOpen, error) = state.withLock { ($0.absence == nil && $0.condition.isOpen, $0.lastError) }
+    let (isOpen, error) = state.locked { ($0.absence == nil && $0.condition.isOpen, $0.lastError) }
     guard isOpen else { throw Self.held(by: error, for: .zero) }
     return try await pass(request, isWaiting: true, call)
   }
@@ -174,7 +174,7 @@ package final class NetworkGate: Sendable {
       if isWaiting, !admission.isProbe, error.isForeign || error.isUnreachable { throw error }
       note(error, to: admission)
       let now = clock.now()
-      state.withLock { $0.wishes.note(error, to: request, at: now) }
+      state.locked { $0.wishes.note(error, to: request, at: now) }
       throw error
     }
   }
@@ -183,7 +183,7 @@ package final class NetworkGate: Sendable {
   /// ended: ``noteAnswer(to:)`` or ``note(_:to:)``.
   func admit() throws(APICallError) -> Admission {
     let now = clock.now()
-    let (admission, error, absence, word) = state.withLock { state in
+    let (admission, error, absence, word) = state.locked { state in
       if let absence = state.absence {
         guard let due = state.doubtDue, due <= now else {
           return (NetworkCondition.Admission.open, state.lastError, Optional(absence), state.word)
@@ -206,7 +206,7 @@ package final class NetworkGate: Sendable {
 
   /// The service itself answered the call. Where that opens the way, the listeners are signaled.
   func noteAnswer(to call: Admission) {
-    let listeners = state.withLock { state -> [AsyncSignal] in
+    let listeners = state.locked { state -> [AsyncSignal] in
       let isPortalDisproved = state.disprovePortal(by: call)
       let isDisproved = state.disproveAbsence(by: call) || isPortalDisproved
       guard state.condition.succeed() || isDisproved else { return [] }
@@ -228,7 +228,7 @@ package final class NetworkGate: Sendable {
     }
     let now = clock.now()
     let requested = error.isForeign ? error.pauseForAll : nil
-    let listeners = state.withLock { state -> [AsyncSignal] in
+    let listeners = state.locked { state -> [AsyncSignal] in
       if error.isForeign { state.lastError = error }
       state.condition.fail(wasProbe: call.isProbe, at: now) {
         max(backoff.delay(afterFailures: $0), requested ?? .zero)

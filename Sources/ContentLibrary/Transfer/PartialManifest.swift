@@ -14,12 +14,12 @@ package final class PartialManifest: Sendable {
   /// Keeps `bytes` of the manifest with this digest, in place of what was kept before.
   package func keep(_ bytes: [UInt8], of digest: SHA256Digest) {
     guard !bytes.isEmpty else { return }
-    kept.withLock { $0 = (digest, bytes) }
+    kept.locked { $0 = (digest, bytes) }
   }
 
   /// Hands out what is kept of the manifest, and forgets it; empty where nothing is.
   package func remove(of digest: SHA256Digest) -> [UInt8] {
-    kept.withLock { kept in
+    kept.locked { kept in
       guard let entry = kept, entry.digest == digest else { return [] }
       kept = nil
       return entry.bytes
@@ -40,11 +40,11 @@ package final class ManifestReceiver: TransferReceiver {
   }
 
   /// The bytes received so far.
-  package var bytes: [UInt8] { body.withLock { $0 } }
+  package var bytes: [UInt8] { body.locked { $0 } }
 
   /// A 206 has to begin behind the bytes that are there; any other success begins anew.
   func receive(head: ResponseHead) -> HeadDecision {
-    body.withLock { body in
+    body.locked { body in
       switch head.status {
       case 206:
         return head.contentRange?.range?.lowerBound == Int64(body.count) ? .accept : .refuse
@@ -58,7 +58,7 @@ package final class ManifestReceiver: TransferReceiver {
 
   /// Stops at a body that is longer than the limit, and keeps nothing of it.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
-    body.withLock { body in
+    body.locked { body in
       guard body.count + bytes.count <= limit else {
         // What goes on for ever is no manifest.
         body = []

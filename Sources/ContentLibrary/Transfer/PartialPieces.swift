@@ -18,7 +18,7 @@ final class PartialPieces: Sendable {
 
   /// Keeps `piece` of the package with this digest, in place of what was kept of it before. An empty one is not kept.
   func keep(_ piece: ReceivedPiece, of digest: SHA256Digest) {
-    entries.withLock { entries in
+    entries.locked { entries in
       entries.removeAll { $0.digest == digest && $0.piece.index == piece.index }
       guard !piece.bytes.isEmpty, !piece.isWhole else { return }
       if entries.count == Self.maximumCount { entries.removeFirst() }
@@ -28,7 +28,7 @@ final class PartialPieces: Sendable {
 
   /// Hands out what is kept of a piece of the package that fits, the latest, and forgets it.
   func remove(of digest: SHA256Digest, where fits: (Int) -> Bool) -> ReceivedPiece? {
-    entries.withLock { entries in
+    entries.locked { entries in
       guard let index = entries.lastIndex(where: { $0.digest == digest && fits($0.piece.index) }) else {
         return nil
       }
@@ -38,6 +38,6 @@ final class PartialPieces: Sendable {
 
   /// Forgets what is kept of pieces of the package that fit.
   func drop(of digest: SHA256Digest, where fits: (Int) -> Bool) {
-    entries.withLock { $0.removeAll { $0.digest == digest && fits($0.piece.index) } }
+    entries.locked { $0.removeAll { $0.digest == digest && fits($0.piece.index) } }
   }
 }

@@ -26,13 +26,13 @@ final class PieceQueue: Sendable {
   func append(_ piece: consuming ReceivedPiece) {
     let verification = PieceVerification(piece)
     _ = BlockingPool.computing.start { [manifest] in verification.run(with: manifest) }
-    state.withLock { $0.pieces.append(verification) }
+    state.locked { $0.pieces.append(verification) }
     arrivals.signal()
   }
 
   /// No more pieces will come. May be called more than once.
   func close() {
-    let isFirst = state.withLock { state in
+    let isFirst = state.locked { state in
       defer { state.isClosed = true }
       return !state.isClosed
     }
@@ -40,15 +40,15 @@ final class PieceQueue: Sendable {
   }
 
   /// Whether ``next()`` would answer without waiting for the network.
-  var isReady: Bool { state.withLock { !$0.pieces.isEmpty || $0.isClosed } }
+  var isReady: Bool { state.locked { !$0.pieces.isEmpty || $0.isClosed } }
 
   /// Whether no more pieces will come.
-  var isClosed: Bool { state.withLock { $0.isClosed } }
+  var isClosed: Bool { state.locked { $0.isClosed } }
 
   /// Blocks until there is a piece; nil once the queue is closed and empty. Pieces come out in the order in which they went in.
   func next() -> PieceVerification? {
     arrivals.wait()
-    return state.withLock { state in
+    return state.locked { state in
       guard !state.pieces.isEmpty else { return nil }
       return state.pieces.removeFirst()
     }
@@ -79,17 +79,17 @@ final class PieceVerification: Sendable {
   }
 
   private func compare(with manifest: Manifest) {
-    guard let piece = received.withLock({ $0.take() }) else {
+    guard let piece = received.locked({ $0.take() }) else {
       preconditionFailure("a piece is verified once")
     }
     let verified = Result { () throws(PieceMismatch) in try VerifiedPiece(piece, of: manifest) }
-    result.withLock { $0 = verified }
+    result.locked { $0 = verified }
   }
 
   /// Blocks until the digest was compared. To be called once.
   func get() throws(PieceMismatch) -> VerifiedPiece {
     done.wait()
-    guard let result = result.withLock({ $0.take() }) else {
+    guard let result = result.locked({ $0.take() }) else {
       preconditionFailure("a piece is handed out once")
     }
     return try result.get()

@@ -82,12 +82,12 @@ final class PieceReceiver: TransferReceiver {
     self.progress = progress
   }
 
-  var verdict: Verdict { state.withLock { $0.verdict } }
+  var verdict: Verdict { state.locked { $0.verdict } }
   /// Whether the answer carried the package's own tag.
-  var isCertain: Bool { state.withLock { $0.isCertain } }
+  var isCertain: Bool { state.locked { $0.isCertain } }
 
   func start(_ handle: TransferHandle) {
-    let isCancelled = state.withLock { state in
+    let isCancelled = state.locked { state in
       state.handle = handle
       return state.isCancelled
     }
@@ -96,7 +96,7 @@ final class PieceReceiver: TransferReceiver {
 
   /// Ends the transfer from another thread, or as soon as it starts; what has been handed on stays.
   func cancel() {
-    let handle = state.withLock { state in
+    let handle = state.locked { state in
       state.isCancelled = true
       return state.handle
     }
@@ -106,7 +106,7 @@ final class PieceReceiver: TransferReceiver {
   /// Ends the transfer because other pieces are wanted more. One whose answer has not shown yet that it is the server's goes on until
   /// then, and is ended by its first bytes: what it may tell about the network is not lost.
   func cut() {
-    let handle = state.withLock { state in
+    let handle = state.locked { state in
       state.isCut = true
       return state.isCertain ? state.handle : nil
     }
@@ -114,17 +114,17 @@ final class PieceReceiver: TransferReceiver {
   }
 
   /// Whether ``cut()`` was called.
-  var wasCut: Bool { state.withLock { $0.isCut } }
+  var wasCut: Bool { state.locked { $0.isCut } }
 
   /// The last piece that was handed on whole; nil before the first.
-  var handed: Int? { state.withLock { $0.handed } }
+  var handed: Int? { state.locked { $0.handed } }
 
   /// Bytes of the body so far.
-  var bytesReceived: ByteCount { state.withLock { $0.received } }
+  var bytesReceived: ByteCount { state.locked { $0.received } }
 
   /// The piece that is coming, or comes next; nil before the answer has begun, and where nothing of it is wanted any more.
   var piece: Int? {
-    state.withLock { state in
+    state.locked { state in
       guard state.verdict == .accepted else { return nil }
       return state.current?.index ?? nextWanted(from: state.position)
     }
@@ -135,7 +135,7 @@ final class PieceReceiver: TransferReceiver {
     let response = RangeResponse.classify(
       head, asked: asked, length: manifest.length, digest: manifest.digest)
     defer { if isCertain { onCertainty() } }
-    return state.withLock { state in
+    return state.locked { state in
       switch response {
       case .body(_, nil) where !takesWhole:
         state.verdict = .refused
@@ -178,18 +178,18 @@ final class PieceReceiver: TransferReceiver {
     guard let connections else { return decision }
     switch decision {
     case .consumed:
-      if let start = state.withLock({ $0.heldBackSince.take() }) { connections.noteHeldBack(since: start) }
+      if let start = state.locked({ $0.heldBackSince.take() }) { connections.noteHeldBack(since: start) }
       connections.noteBytes()
     case .pause:
       let now = connections.now()
-      state.withLock { $0.heldBackSince = $0.heldBackSince ?? now }
+      state.locked { $0.heldBackSince = $0.heldBackSince ?? now }
     case .stop: break
     }
     return decision
   }
 
   private func take(_ bytes: Span<UInt8>) -> BodyDecision {
-    state.withLock { state in
+    state.locked { state in
       if state.isCancelled || state.isCut && state.isCertain { return .stop }
       if state.lacksPlace {
         let handle = state.handle
@@ -254,13 +254,13 @@ final class PieceReceiver: TransferReceiver {
 
   /// After the transfer's end: releases the buffers, and hands out the piece that stayed incomplete.
   func removeRest() -> ReceivedPiece? {
-    let (current, spare, lacksPlace) = state.withLock { state in
+    let (current, spare, lacksPlace) = state.locked { state in
       (state.current.take() ?? state.resumed.take(), state.spare.take(), state.lacksPlace)
     }
     if let spare { buffers.release(spare) }
     guard let current else { return nil }
     // Its bytes leave the budget with it.
-    if state.withLock({ $0.verdict }) == .accepted, !lacksPlace { buffers.release(nil) }
+    if state.locked({ $0.verdict }) == .accepted, !lacksPlace { buffers.release(nil) }
     return current
   }
 

@@ -45,7 +45,7 @@ package final class SpaceReservation: Sendable {
   /// Takes the room from the file system, as a file at `path`. Where the file system cannot do that nothing happens; throws
   /// where the room is not there.
   func allocate(at path: String) throws(SystemError) {
-    try state.withLock { state throws(SystemError) in
+    try state.locked { state throws(SystemError) in
       guard !state.isReleased, state.ballast == nil, state.remaining > .zero else { return }
       let file = try operations.open(
         path, .writeOnly, options: [.create, .exclusive], permissions: 0o600)
@@ -68,7 +68,7 @@ package final class SpaceReservation: Sendable {
   /// So many of the promised bytes are about to be written. They stay promised until ``end(_:)``, when the file system counts
   /// them itself.
   func begin(_ bytes: ByteCount) throws(SystemError) {
-    try state.withLock { state throws(SystemError) in
+    try state.locked { state throws(SystemError) in
       state.inProgress += bytes
       let rest = max(state.remaining - state.inProgress, .zero)
       guard state.ballast != nil, state.ballastLength > rest else { return }
@@ -81,7 +81,7 @@ package final class SpaceReservation: Sendable {
 
   /// Bytes that ``begin(_:)`` was called with are written.
   func end(_ bytes: ByteCount) {
-    state.withLock { state in
+    state.locked { state in
       guard !state.isReleased else { return }
       state.inProgress = max(state.inProgress - bytes, .zero)
       state.remaining = max(state.remaining - bytes, .zero)
@@ -91,7 +91,7 @@ package final class SpaceReservation: Sendable {
 
   /// Gives back what was not written.
   package func release() {
-    state.withLock { state in
+    state.locked { state in
       guard !state.isReleased else { return }
       state.isReleased = true
       if state.ballast != nil {

@@ -19,14 +19,14 @@ package final class SpeedHistory: Sendable {
   /// Bytes a second: an eighth of what the last transfer had, within ``floors``. The lowest without a history. Under a
   /// cap at most half of it, since the cap slows what the server would give.
   package func floor(under cap: ByteCount?) -> ByteCount {
-    let wanted = latest.withLock { $0 } / 8
+    let wanted = latest.locked { $0 } / 8
     let floor = min(max(wanted, Self.floors.lowerBound.rawValue), Self.floors.upperBound.rawValue)
     guard let cap else { return ByteCount(floor) }
     return ByteCount(max(1, min(floor, cap.rawValue / 2)))
   }
 
   /// Bytes a second of the last transfer that was measured; zero before one.
-  var lastSpeed: ByteCount { ByteCount(latest.withLock { $0 }) }
+  var lastSpeed: ByteCount { ByteCount(latest.locked { $0 }) }
 
   /// A transfer, also one that failed, received so much in so long. One that was too short, in time and in
   /// bytes, does not count.
@@ -35,6 +35,6 @@ package final class SpeedHistory: Sendable {
     guard milliseconds > 0, duration >= Self.shortestMeasure || received >= Self.smallestMeasure else {
       return
     }
-    latest.withLock { $0 = received.rawValue * 1000 / milliseconds }
+    latest.locked { $0 = received.rawValue * 1000 / milliseconds }
   }
 }

@@ -312,7 +312,7 @@ package final class StagingSessions: Sendable {
 
   /// Nil for a job that has none, or whose session made room. It counts as used now.
   package func session(of job: ContentJobIdentifier) -> StagingSession? {
-    sessions.withLock { sessions in
+    sessions.locked { sessions in
       guard let index = sessions.firstIndex(where: { $0.job == job }) else { return nil }
       let entry = sessions.remove(at: index)
       sessions.append(entry)
@@ -322,7 +322,7 @@ package final class StagingSessions: Sendable {
 
   /// Beyond ``limit`` the one that was used longest ago makes room.
   package func keep(_ session: StagingSession, of job: ContentJobIdentifier) {
-    sessions.withLock { sessions in
+    sessions.locked { sessions in
       sessions.removeAll { $0.job == job }
       if sessions.count == Self.limit { sessions.removeFirst() }
       sessions.append((job, session))
@@ -330,10 +330,10 @@ package final class StagingSessions: Sendable {
   }
 
   /// In the order of their last use.
-  package var all: [StagingSession] { sessions.withLock { $0.map(\.session) } }
+  package var all: [StagingSession] { sessions.locked { $0.map(\.session) } }
 
   /// Its files are closed when its last owner lets go of it.
   package func remove(_ job: ContentJobIdentifier) {
-    sessions.withLock { $0.removeAll { $0.job == job } }
+    sessions.locked { $0.removeAll { $0.job == job } }
   }
 }

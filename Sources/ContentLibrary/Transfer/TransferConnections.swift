@@ -40,20 +40,20 @@ final class TransferConnections: Sendable {
   /// The connections that the transfer should go over now.
   var count: Int {
     let isYielding = progress.isYielding
-    return state.withLock { state in
+    return state.locked { state in
       if state.plan.setYielding(isYielding) { progress.setConnections(state.plan.count) }
       return state.plan.count
     }
   }
 
   /// A request that goes alone is under way; `cut` ends it.
-  func beginRequest(cut: @escaping @Sendable () -> Void) { state.withLock { $0.cut = cut } }
+  func beginRequest(cut: @escaping @Sendable () -> Void) { state.locked { $0.cut = cut } }
 
   /// It is over.
-  func endRequest() { state.withLock { $0.cut = nil } }
+  func endRequest() { state.locked { $0.cut = nil } }
 
   /// So many requests are under way.
-  func setRunning(_ count: Int) { state.withLock { $0.running = count } }
+  func setRunning(_ count: Int) { state.locked { $0.running = count } }
 
   /// Bytes have come.
   func noteBytes() {
@@ -62,7 +62,7 @@ final class TransferConnections: Sendable {
     let now = clock.now()
     guard allowance.isOpen(at: now) else { return }
     let isYielding = progress.isYielding
-    let cut = state.withLock { state in
+    let cut = state.locked { state in
       // Where there are fewer now, requests that end are followed by none.
       let yields = state.plan.setYielding(isYielding)
       let isChanged = state.plan.note(
@@ -76,7 +76,7 @@ final class TransferConnections: Sendable {
   /// A connection goes on that has waited for this side since then.
   func noteHeldBack(since start: MonotonicInstant) {
     let now = clock.now()
-    state.withLock { $0.plan.noteHeldBack(for: now - start) }
+    state.locked { $0.plan.noteHeldBack(for: now - start) }
   }
 
   /// The present instant.
@@ -84,7 +84,7 @@ final class TransferConnections: Sendable {
 
   /// The server gave no more than one.
   func refuse() {
-    state.withLock { state in
+    state.locked { state in
       if state.plan.refuse() { progress.setConnections(state.plan.count) }
     }
   }
@@ -107,7 +107,7 @@ final class ConnectionAllowance: Sendable {
 
   /// Whether one more may be opened; ``giveBack()`` is called once it is over.
   func take(at now: MonotonicInstant) -> Bool {
-    state.withLock { state in
+    state.locked { state in
       guard state.used < Self.limit, state.closedUntil.map({ $0 <= now }) ?? true else { return false }
       state.used += 1
       return true
@@ -116,15 +116,15 @@ final class ConnectionAllowance: Sendable {
 
   /// Whether the server has not said of late that it has too much to do.
   func isOpen(at now: MonotonicInstant) -> Bool {
-    state.withLock { $0.closedUntil.map { $0 <= now } ?? true }
+    state.locked { $0.closedUntil.map { $0 <= now } ?? true }
   }
 
   /// Those that are open now.
-  var used: Int { state.withLock { $0.used } }
+  var used: Int { state.locked { $0.used } }
 
-  func giveBack() { state.withLock { $0.used -= 1 } }
+  func giveBack() { state.locked { $0.used -= 1 } }
 
-  func close(at now: MonotonicInstant) { state.withLock { $0.closedUntil = now + Self.pauseAfterRefusal } }
+  func close(at now: MonotonicInstant) { state.locked { $0.closedUntil = now + Self.pauseAfterRefusal } }
 }
 
 /// Gives each of several connections the next pieces to fetch, none of them twice.
@@ -159,7 +159,7 @@ final class PieceAllotment: Sendable {
   /// The next run of missing pieces for one connection; nil while nothing is left within reach, and once it is over.
   func next(_ order: PieceOrder) -> Range<Int>? {
     let written = extents.pieces
-    return state.withLock { state in
+    return state.locked { state in
       guard !state.isOver, let run = order.nextRun(in: state.taken, from: state.position) else { return nil }
       let chosen = run.prefix(length)
       let first = written.nextMissingRun(from: 0, maximumCount: 1)?.lowerBound ?? 0
@@ -173,7 +173,7 @@ final class PieceAllotment: Sendable {
 
   /// The request for `run` is over, and brought its pieces before `end`.
   func giveBack(_ run: Range<Int>, from end: Int) {
-    state.withLock { state in
+    state.locked { state in
       guard end < run.upperBound else { return }
       for piece in end..<run.upperBound { state.taken.markMissing(piece) }
       state.position = min(state.position, end)
@@ -181,7 +181,7 @@ final class PieceAllotment: Sendable {
   }
 
   func begin(_ receiver: PieceReceiver) {
-    let isOver = state.withLock { state in
+    let isOver = state.locked { state in
       state.receivers[ObjectIdentifier(receiver)] = receiver
       return state.isOver
     }
@@ -189,15 +189,15 @@ final class PieceAllotment: Sendable {
   }
 
   func end(_ receiver: PieceReceiver) {
-    state.withLock { $0.receivers[ObjectIdentifier(receiver)] = nil }
+    state.locked { $0.receivers[ObjectIdentifier(receiver)] = nil }
   }
 
   /// Nothing more is begun; what is under way goes on.
-  func close() { state.withLock { $0.isOver = true } }
+  func close() { state.locked { $0.isOver = true } }
 
   /// Nothing more is begun, and all that is under way ends.
   func stop() {
-    let receivers = state.withLock { state in
+    let receivers = state.locked { state in
       state.isOver = true
       return state.receivers.values
     }

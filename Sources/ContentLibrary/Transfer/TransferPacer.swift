@@ -53,18 +53,18 @@ package final class TransferPacer: Sendable {
   }
 
   /// Bytes a second of all transfers together; nil is no bound.
-  package var rate: ByteCount? { state.withLock { $0.shares.rate } }
+  package var rate: ByteCount? { state.locked { $0.shares.rate } }
 
   /// It counts at once, for transfers that run as well.
   package func setRate(_ rate: ByteCount?) {
     let now = clock.now()
-    state.withLock { $0.shares.setRate(rate, at: now) }
+    state.locked { $0.shares.setRate(rate, at: now) }
     turnIsDue.signal()
   }
 
   /// The part of one transfer; it leaves when it is let go.
   package func join() -> TransferPace {
-    let member = state.withLock { state in
+    let member = state.locked { state in
       state.lastMember += 1
       state.terms[state.lastMember] = Terms()
       state.shares.join(state.lastMember, RateShares.Claim())
@@ -76,18 +76,18 @@ package final class TransferPacer: Sendable {
   /// From now on bytes are counted by `meter`, whose count lies on the device; `onSpent` is called, from any thread, whenever a byte
   /// was refused since the limit is reached.
   package func count(by meter: ByteMeter, onSpent: @escaping @Sendable () -> Void) {
-    state.withLock { state in
+    state.locked { state in
       state.meter = meter
       state.onSpent = onSpent
     }
   }
 
   /// The count up to now; nil where nothing is counted.
-  package var meter: ByteMeter? { state.withLock { $0.meter } }
+  package var meter: ByteMeter? { state.locked { $0.meter } }
 
   /// Another limit, from which on transfers that wait for it go on.
   package func setLimit(_ limit: ByteCount?) {
-    let waiting = state.withLock { state -> [@Sendable () -> Void] in
+    let waiting = state.locked { state -> [@Sendable () -> Void] in
       guard state.meter != nil, state.meter?.limit != limit else { return [] }
       state.meter?.limit = limit
       return state.removeUncounted()
@@ -97,7 +97,7 @@ package final class TransferPacer: Sendable {
 
   /// Bytes that came otherwise than by a transfer, such as a manifest: they are counted, and nothing holds them.
   package func note(_ count: Int) {
-    state.withLock { $0.meter?.count(count) }
+    state.locked { $0.meter?.count(count) }
     saveIsDue.signal()
   }
 
@@ -105,7 +105,7 @@ package final class TransferPacer: Sendable {
   package func run() async {
     while !Task.isCancelled {
       let now = clock.now()
-      let (wakes, next) = state.withLock { state in
+      let (wakes, next) = state.locked { state in
         let due = state.shares.nextTurn(at: now) == .zero ? state.shares.grant(at: now) : []
         return (due.flatMap { state.waiting.removeValue(forKey: $0) ?? [] }, state.shares.nextTurn(at: now))
       }
@@ -118,7 +118,7 @@ package final class TransferPacer: Sendable {
   /// throws, it is called again after a while.
   package func runSaving(_ save: @escaping @Sendable (ByteCount) throws -> Void) async {
     while !Task.isCancelled {
-      guard let bound = state.withLock({ $0.meter?.boundToSave }) else {
+      guard let bound = state.locked({ $0.meter?.boundToSave }) else {
         await saveIsDue.wait(atMost: nil, clock: clock)
         continue
       }
@@ -128,7 +128,7 @@ package final class TransferPacer: Sendable {
         await saveIsDue.wait(atMost: Self.saveRetryDelay, clock: clock)
         continue
       }
-      let waiting = state.withLock { state in
+      let waiting = state.locked { state in
         state.meter?.noteSaved(bound)
         return state.removeUncounted()
       }
@@ -150,7 +150,7 @@ package final class TransferPacer: Sendable {
     _ count: Int, by member: UInt64, otherwise wake: @escaping @Sendable () -> Void
   ) -> Bool {
     let now = clock.now()
-    let (outcome, onSpent, others) = state.withLock {
+    let (outcome, onSpent, others) = state.locked {
       state -> (Outcome, @Sendable () -> Void, [@Sendable () -> Void]) in
       let passesLimit = state.terms[member]?.passesBudget ?? false
       if let answer = state.meter?.answer(to: count, passesLimit: passesLimit), answer != .open {
@@ -182,7 +182,7 @@ package final class TransferPacer: Sendable {
   /// A transfer that waits for the budget asks again: it may pass it now.
   fileprivate func change(_ member: UInt64, to claim: RateShares.Claim, passesBudget: Bool) {
     let terms = Terms(claim: claim, passesBudget: passesBudget)
-    let (hasChanged, wakes) = state.withLock { state -> (Bool, [@Sendable () -> Void]) in
+    let (hasChanged, wakes) = state.locked { state -> (Bool, [@Sendable () -> Void]) in
       guard state.terms[member] != terms else { return (false, []) }
       state.terms[member] = terms
       state.shares.change(member, to: claim)
@@ -194,7 +194,7 @@ package final class TransferPacer: Sendable {
   }
 
   fileprivate func rest(_ member: UInt64) {
-    state.withLock { state in
+    state.locked { state in
       state.shares.rest(member)
       state.waiting[member] = nil
       state.uncounted[member] = nil
@@ -204,7 +204,7 @@ package final class TransferPacer: Sendable {
 
   fileprivate func leave(_ member: UInt64) {
     rest(member)
-    state.withLock { state in
+    state.locked { state in
       state.shares.leave(member)
       state.terms[member] = nil
     }

@@ -27,11 +27,11 @@ package final class TransferProgress: Sendable {
   }
 
   /// The turn at the disk and at the processors of what is written, unpacked and placed.
-  package var priority: ThreadPriority { turn.withLock { $0 } }
+  package var priority: ThreadPriority { turn.locked { $0 } }
 
   /// Whether that is another one than before; ``StagingSession`` takes it over when it is told.
   package func setPriority(_ priority: ThreadPriority) -> Bool {
-    turn.withLock { turn in
+    turn.locked { turn in
       defer { turn = priority }
       return turn != priority
     }

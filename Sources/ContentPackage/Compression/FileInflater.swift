@@ -48,7 +48,7 @@ package final class FileInflater: Sendable {
 
   /// Takes the next bytes of the deflate stream, once ``next()`` has returned nil for those before.
   package func feed(_ bytes: [UInt8]) {
-    state.withLock { state in
+    state.locked { state in
       state.input = bytes
       state.consumed = 0
     }
@@ -57,7 +57,7 @@ package final class FileInflater: Sendable {
   /// Returns the next bytes of the file; nil where more have to be fed for them. Throws ``PackageValidationError`` for bytes that are no
   /// deflate stream, lie behind its end, or make more than the file's length.
   package func next() throws -> [UInt8]? {
-    try state.withLock { state -> [UInt8]? in
+    try state.locked { state -> [UInt8]? in
       guard state.consumed < state.input.count || state.isFull else { return nil }
       guard !state.isFinished else { throw refusal("there are bytes behind its deflate stream") }
       var output = [UInt8](repeating: 0, count: Self.outputLength)
@@ -88,7 +88,7 @@ package final class FileInflater: Sendable {
 
   /// Throws ``PackageValidationError`` unless the stream has ended where the file does.
   package func finish() throws(PackageValidationError) {
-    let (isWhole, produced) = state.withLock { state in
+    let (isWhole, produced) = state.locked { state in
       (state.isFinished && state.consumed == state.input.count, state.produced)
     }
     guard isWhole else { throw refusal("its deflate stream does not end") }

@@ -75,17 +75,17 @@ final class InflatingFile: Sendable {
   }
 
   /// Stored bytes that are inflated.
-  var position: Int64 { state.withLock { $0.position } }
+  var position: Int64 { state.locked { $0.position } }
   /// The last place between two blocks that was passed.
-  var checkpoint: Checkpoint? { state.withLock { $0.checkpoint } }
+  var checkpoint: Checkpoint? { state.locked { $0.checkpoint } }
   /// Whether any of what was inflated came from a disk: then a fault need not be the package's.
-  var isReadBack: Bool { state.withLock { $0.isReadBack } }
+  var isReadBack: Bool { state.locked { $0.isReadBack } }
 
-  func noteReadingBack() { state.withLock { $0.isReadBack = true } }
+  func noteReadingBack() { state.locked { $0.isReadBack = true } }
 
   /// Inflates the next stored bytes. Throws ``PackageValidationError`` when they are none of the file's deflate stream.
   func append(_ bytes: Span<UInt8>) throws {
-    try state.withLock { state in
+    try state.locked { state in
       // Lent by the state, so that both can be used at once.
       var buffer: [UInt8] = []
       swap(&buffer, &state.buffer)
@@ -131,7 +131,7 @@ final class InflatingFile: Sendable {
 
   /// After the last stored byte. Throws ``PackageValidationError`` unless the file is the one that the manifest lists.
   func finish() throws {
-    try state.withLock { state in
+    try state.locked { state in
       guard state.isFinished else { throw refusal("its deflate stream does not end") }
       guard state.length == file.length.rawValue else {
         throw refusal("it unpacks to \(state.length) bytes, not \(file.length.rawValue)")

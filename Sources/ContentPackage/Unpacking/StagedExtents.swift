@@ -61,21 +61,21 @@ package final class StagedExtents: Sendable {
 
   /// Has `observer` called after each change, on the thread that made it; in place of the one before.
   package func observe(_ observer: (@Sendable () -> Void)?) {
-    state.withLock { $0.observer = observer }
+    state.locked { $0.observer = observer }
   }
 
   /// The pieces that are verified and written.
-  package var pieces: PieceMap { state.withLock { $0.pieces } }
+  package var pieces: PieceMap { state.locked { $0.pieces } }
 
   /// Where the run of verified bytes ends that begins at `offset` of that file; `offset` itself where its byte is not there, and at the
   /// file's end.
   package func end(of file: Int, from offset: Int64) -> Int64 {
-    state.withLock { Self.end(of: manifest.files[file], file, from: offset, plan, $0) }
+    state.locked { Self.end(of: manifest.files[file], file, from: offset, plan, $0) }
   }
 
   /// The verified parts of each file, in the order of the manifest.
   package func ranges() -> [[Range<Int64>]] {
-    let (pieces, whole, inflated) = state.withLock { ($0.pieces, $0.whole, $0.inflated) }
+    let (pieces, whole, inflated) = state.locked { ($0.pieces, $0.whole, $0.inflated) }
     let known = State(pieces: pieces, whole: whole, inflated: inflated)
     return manifest.files.enumerated().map { index, file in
       var ranges: [Range<Int64>] = []
@@ -116,7 +116,7 @@ package final class StagedExtents: Sendable {
 
   /// How far the file has come.
   func state(of file: Int) -> FileState {
-    state.withLock { state in
+    state.locked { state in
       let marks = state.inflated[file] ?? []
       if state.whole[file], marks.last?.length != manifest.files[file].length.rawValue {
         return .whole
@@ -127,7 +127,7 @@ package final class StagedExtents: Sendable {
 
   /// Whether every piece with a byte of the file is verified.
   func hasEveryPiece(of file: Int) -> Bool {
-    state.withLock { $0.pieces.areAllVerified(plan.pieces(of: file)) }
+    state.locked { $0.pieces.areAllVerified(plan.pieces(of: file)) }
   }
 }
 
@@ -151,7 +151,7 @@ extension StagedExtents {
 
   /// A file is inflated up to there. Observers are told with the piece.
   func append(_ mark: Mark, of file: Int) {
-    state.withLock { state in
+    state.locked { state in
       var marks = state.inflated.removeValue(forKey: file) ?? []
       // What was inflated anew counts from there.
       while let last = marks.last, last.length >= mark.length { marks.removeLast() }
@@ -175,7 +175,7 @@ extension StagedExtents {
 
   /// The bytes that readers have found damaged since the last call.
   func takeDamaged() -> Set<Damage> {
-    state.withLock { state in
+    state.locked { state in
       defer { state.damaged = [] }
       return state.damaged
     }
@@ -216,7 +216,7 @@ extension StagedExtents {
   /// Throws where a piece was lost ``maximumLosses`` times: a disk that does not keep what is written there would have it fetched without an
   /// end. It counts anew then, for another try is made after a pause.
   package func checkLosses() throws(UnkeptPieceError) {
-    let unkept = state.withLock { state -> Int? in
+    let unkept = state.locked { state -> Int? in
       guard let unkept = state.losses.first(where: { $0.value >= Self.maximumLosses })?.key else {
         return nil
       }
@@ -227,13 +227,13 @@ extension StagedExtents {
   }
 
   /// The pieces that were there, were found damaged, and have not come again.
-  package var lostPieces: Set<Int> { state.withLock { $0.lost } }
+  package var lostPieces: Set<Int> { state.locked { $0.lost } }
 
   /// Whether a reader has found something damaged that the owner does not know of yet.
-  package var isDamaged: Bool { state.withLock { !$0.damaged.isEmpty } }
+  package var isDamaged: Bool { state.locked { !$0.damaged.isEmpty } }
 
   private func change(_ body: (inout State) -> Void) {
-    let observer = state.withLock { state in
+    let observer = state.locked { state in
       body(&state)
       return state.observer
     }

@@ -54,7 +54,7 @@ package final class StagedFile: Sendable {
 
   /// Where the checked bytes end that begin at `offset`; `offset` itself where its byte is not checked.
   package func checkedEnd(from offset: Int64) -> Int64 {
-    state.withLock { state in
+    state.locked { state in
       state.checked.first { $0.contains(offset) }?.upperBound ?? offset
     }
   }
@@ -85,7 +85,7 @@ package final class StagedFile: Sendable {
 
   /// Goes on from the last mark that was reached, to the first behind `offset`.
   private func checkInflated(_ marks: [StagedExtents.Mark], at offset: Int64) throws(SystemError) -> Finding {
-    var mark = state.withLock { $0.mark }
+    var mark = state.locked { $0.mark }
     while mark.length <= offset {
       let position = mark.length
       guard let next = marks.first(where: { $0.length > position }) else { return .missing }
@@ -98,7 +98,7 @@ package final class StagedFile: Sendable {
       mark.length = next.length
     }
     let reached = mark
-    state.withLock { state in
+    state.locked { state in
       if state.mark.length < reached.length { state.mark = reached }
     }
     note(0..<mark.length)
@@ -225,7 +225,7 @@ package final class StagedFile: Sendable {
 
   private func note(_ range: Range<Int64>) {
     guard !range.isEmpty else { return }
-    state.withLock { state in
+    state.locked { state in
       var merged = range
       state.checked.removeAll { known in
         guard known.lowerBound <= merged.upperBound, merged.lowerBound <= known.upperBound else {

@@ -71,10 +71,10 @@ final class WriteLanes: Sendable {
     private let waiting = Mutex<[[StoredPart]]>([])
 
     func start(_ parts: [StoredPart]) -> PendingWrite {
-      waiting.withLock { $0.append(parts) }
+      waiting.locked { $0.append(parts) }
       return thread.start { [self] () throws(SystemError) in
-        let parts = waiting.withLock { $0.removeFirst() }
-        try writer.withLock { writer throws(SystemError) in
+        let parts = waiting.locked { $0.removeFirst() }
+        try writer.locked { writer throws(SystemError) in
           for part in parts { try part.put(by: &writer) }
         }
       }

@@ -89,7 +89,7 @@ final class PieceHasher: Sendable {
   func add(_ piece: [UInt8]) {
     places.wait()
     queue.async { [self] in
-      state.withLock { state in
+      state.locked { state in
         state.whole.update(piece.span)
         var hasher = SHA256Hasher()
         hasher.update(piece.span)
@@ -102,7 +102,7 @@ final class PieceHasher: Sendable {
 
   /// An empty buffer with room for a piece.
   func makeBuffer() -> [UInt8] {
-    var buffer = state.withLock { $0.spares.popLast() } ?? []
+    var buffer = state.locked { $0.spares.popLast() } ?? []
     buffer.removeAll(keepingCapacity: true)
     buffer.reserveCapacity(Int(PieceLayout.pieceLength.rawValue))
     return buffer
@@ -110,6 +110,6 @@ final class PieceHasher: Sendable {
 
   /// Waits for the pieces that were added. To be called once, after the last piece.
   func finish() -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
-    queue.sync { state.withLock { ($0.whole.finalize(), $0.pieces) } }
+    queue.sync { state.locked { ($0.whole.finalize(), $0.pieces) } }
   }
 }

@@ -35,11 +35,11 @@ package struct PackagePageReader: Sendable {
         maximumCount: 100, maximumLength: .mebibytes(8)))
 
     func value(for package: SHA256Digest) -> [PackagePages.Picture]? {
-      known.withLock { $0.value(for: package) }
+      known.locked { $0.value(for: package) }
     }
 
     func insert(_ pages: [PackagePages.Picture], for package: SHA256Digest) {
-      known.withLock { $0.insert(pages, for: package, length: ByteCount(512 * Int64(pages.count + 1))) }
+      known.locked { $0.insert(pages, for: package, length: ByteCount(512 * Int64(pages.count + 1))) }
     }
   }
 

@@ -68,7 +68,7 @@ package final class ReleaseGuard: Sendable {
         try VerificationFailureTable.note(grant, at: now, in: connection)
       }
     }
-    guard schedule.withLock({ $0.isDue(product, version, at: now) }) else { return }
+    guard schedule.locked({ $0.isDue(product, version, at: now) }) else { return }
     let counts = try await database.read { try Counts(of: product, version, by: rule, in: $0) }
     guard counts.isExceeded(by: rule) else { return }
     try await pause(grant)

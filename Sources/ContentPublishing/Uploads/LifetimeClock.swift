@@ -29,7 +29,7 @@ package final class LifetimeClock: Sendable {
   /// The wall clock's time, and its steps up to then. A lifetime ends at ``WallClockSteps/end(of:since:)``. May
   /// be called on any thread.
   package func look() -> (now: Timestamp, steps: WallClockSteps) {
-    let (now, steps, gain) = watched.withLock { steps in
+    let (now, steps, gain) = watched.locked { steps in
       let now = wall.now()
       let gain = steps.observe(now, timer.now())
       return (now, steps, gain)

@@ -31,7 +31,7 @@ package final class ChangeSender: Sendable {
   /// Something of these names has changed. Of more than ``ChangeNews`` keeps, the others are told that it may be anything.
   package func add(_ changed: Set<String>) {
     guard !changed.isEmpty else { return }
-    gathered.withLock { $0.add(.of(changed)) }
+    gathered.locked { $0.add(.of(changed)) }
     worker.wake()
   }
 
@@ -45,9 +45,9 @@ package final class ChangeSender: Sendable {
 
   /// Sends what has been gathered, after the moment in which more may come. Throws ``DatabaseError`` and `CancellationError`.
   func send() async throws -> Worker.Next {
-    guard gathered.withLock({ $0 != .of([]) }) else { return .waitForWake }
+    guard gathered.locked({ $0 != .of([]) }) else { return .waitForWake }
     try await timer.sleep(for: Self.gathering)
-    let sent = gathered.withLock { gathered in
+    let sent = gathered.locked { gathered in
       defer { gathered = .of([]) }
       return gathered
     }
@@ -56,7 +56,7 @@ package final class ChangeSender: Sendable {
     do {
       try await database.write(locking: []) { try $0.noteChange(of: topic, names: names) }
     } catch {
-      gathered.withLock { $0.add(sent) }
+      gathered.locked { $0.add(sent) }
       throw error
     }
     return .again

@@ -86,7 +86,7 @@ package final class LaterDates: Sendable {
 
   /// Returns the dates that are kept of these transactions; those without any are left out.
   package func heard(of transactions: [TransactionKey]) -> [TransactionKey: Heard] {
-    state.withLock { state in
+    state.locked { state in
       guard !state.entries.isEmpty else { return [:] }
       return Dictionary(
         transactions.compactMap { key in state.entries[key].map { (key, $0.heard) } },
@@ -97,7 +97,7 @@ package final class LaterDates: Sendable {
   /// Keeps these dates, all of them or none. `isWriter` says that a write of their rows is the caller's own.
   package func note(_ dates: [Dated], isWriter: Bool = false) -> Noting {
     guard !dates.isEmpty else { return .kept }
-    return state.withLock { state in
+    return state.locked { state in
       let fits = dates.allSatisfy { date in
         (state.entries[date.key].map { $0.heard.written == date.heard.written } ?? true)
           && state.writes[date.key, default: 0] <= (isWriter ? 1 : 0)
@@ -118,14 +118,14 @@ package final class LaterDates: Sendable {
 
   /// A write of statements about these begins: what is heard of them until its end is written after it.
   package func begin(_ transactions: Set<TransactionKey>) {
-    state.withLock { state in
+    state.locked { state in
       for key in transactions { state.writes[key, default: 0] += 1 }
     }
   }
 
   /// The write that ``begin(_:)`` announced is over, whether it was committed or not.
   package func end(_ transactions: Set<TransactionKey>) {
-    state.withLock { state in
+    state.locked { state in
       for key in transactions {
         let rest = state.writes[key, default: 1] - 1
         state.writes[key] = rest > 0 ? rest : nil
@@ -135,7 +135,7 @@ package final class LaterDates: Sendable {
 
   /// The rows of these have those dates now. Who has read them before hears of it with ``note(_:isWriter:)``.
   package func wrote(_ dates: [TransactionKey: Timestamp]) {
-    state.withLock { state in
+    state.locked { state in
       for (key, date) in dates {
         guard state.entries[key] != nil || state.entries.count < Self.maximumCount else { continue }
         state.entries[key] = Entry(heard: Heard(written: date, asOf: date))
@@ -145,7 +145,7 @@ package final class LaterDates: Sendable {
 
   /// Returns the dates that are not written down yet, at most `limit` of them.
   package func unwritten(limit: Int) -> [Dated] {
-    state.withLock { state in
+    state.locked { state in
       var dates: [Dated] = []
       for (key, entry) in state.entries where entry.heard.isUnwritten {
         dates.append(Dated(key: key, heard: entry.heard))
@@ -157,7 +157,7 @@ package final class LaterDates: Sendable {
 
   /// These were written down, unless something else was meanwhile.
   package func confirm(_ dates: [Dated]) {
-    state.withLock { state in
+    state.locked { state in
       for date in dates {
         guard let known = state.entries[date.key]?.heard, known.written == date.heard.written else {
           continue
@@ -172,12 +172,12 @@ package final class LaterDates: Sendable {
 
   /// Forgets what is written down, and was for one pass at least.
   package func forgetOld() {
-    state.withLock { state in
+    state.locked { state in
       state.entries = state.entries.filter { $1.isNew || $1.heard.isUnwritten }
       for index in state.entries.values.indices { state.entries.values[index].isNew = false }
     }
   }
 
   /// Transactions of which something is kept.
-  package var count: Int { state.withLock { $0.entries.count } }
+  package var count: Int { state.locked { $0.entries.count } }
 }

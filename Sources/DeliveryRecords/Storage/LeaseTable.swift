@@ -117,13 +117,13 @@ package final class WorkerLease: Sendable {
   /// Whether this process may do the next piece of the work. Throws what the database throws.
   package func isHeld() async throws -> Bool {
     let now = clock.now()
-    if machine.withLock({ $0.decide(at: now) }) == .work { return true }
+    if machine.locked({ $0.decide(at: now) }) == .work { return true }
     let (name, holder) = (name, holder)
     // One statement, which decides by itself.
     let isHeld = try await database.write(locking: []) {
       try LeaseTable.take(name, for: holder, until: now + LeaseMachine.duration, at: now, in: $0)
     }
-    machine.withLock { $0.handle(isHeld: isHeld, askedAt: now) }
+    machine.locked { $0.handle(isHeld: isHeld, askedAt: now) }
     return isHeld
   }
 }

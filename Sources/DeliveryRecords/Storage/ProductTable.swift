@@ -239,11 +239,11 @@ package enum ProductTable {
     }
 
     /// Documents that were not taken yet.
-    package var count: Int { rest.withLock { $0.count } }
+    package var count: Int { rest.locked { $0.count } }
 
     /// Ends early with what `body` throws.
     package func takeEach(_ body: (StoredDocument) throws -> Void) rethrows {
-      while let document = rest.withLock({ $0.popLast() }) { try body(document) }
+      while let document = rest.locked({ $0.popLast() }) { try body(document) }
     }
   }
 

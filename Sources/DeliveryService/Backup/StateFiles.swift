@@ -105,7 +105,7 @@ final class ReadingRate: Sendable {
   func didRead(_ count: ByteCount) {
     guard let bytesPerSecond else { return }
     let now = clock.now()
-    let ahead = state.withLock { state -> Duration in
+    let ahead = state.locked { state -> Duration in
       var known = state ?? (now, 0)
       known.read += count.rawValue
       state = known

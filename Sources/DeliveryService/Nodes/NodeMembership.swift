@@ -186,8 +186,8 @@ final class NodeMembership: Sendable {
     guard let shared, !hasLeft.load(ordering: .acquiring) else { return }
     let (name, process, number) = (name, process, number)
     let asked = timer.now()
-    let last = heard.withLock { $0 }
-    let since = steady.withLock { steady in
+    let last = heard.locked { $0 }
+    let since = steady.locked { steady in
       defer { steady = nil }
       return steady.flatMap { asked - last <= Self.watch ? $0 : nil } ?? asked
     }
@@ -208,11 +208,11 @@ final class NodeMembership: Sendable {
       return Beat(
         now: now, run: run, dead: mayJudge ? try NodeTable.declareDead(at: now, in: connection) : [])
     }
-    steady.withLock { $0 = since }
+    steady.locked { $0 = since }
     shared.hear(beat.now, askedAt: asked)
-    heard.withLock { $0 = timer.now() }
+    heard.locked { $0 = timer.now() }
     if let new = beat.run {
-      run.withLock { $0 = new }
+      run.locked { $0 = new }
       log.warning("this node was declared dead, and is there again")
     }
     for node in beat.dead {
@@ -240,7 +240,7 @@ final class NodeMembership: Sendable {
       return
         "the clock differs by \(DurationText.short(difference < .zero ? .zero - difference : difference)) from that of the database"
     }
-    let silent = timer.now() - heard.withLock { $0 }
+    let silent = timer.now() - heard.locked { $0 }
     return silent > Self.watch ? "the database was not reached for \(DurationText.short(silent))" : nil
   }
 
@@ -259,7 +259,7 @@ final class NodeMembership: Sendable {
   }
 
   private var end: End {
-    End(name: shared == nil ? nil : name, process: process, run: run.withLock { $0 }, at: clock.now())
+    End(name: shared == nil ? nil : name, process: process, run: run.locked { $0 }, at: clock.now())
   }
 
   private struct End: Sendable {

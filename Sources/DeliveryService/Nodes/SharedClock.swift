@@ -18,14 +18,14 @@ final class SharedClock: WallClock {
   }
 
   func now() -> Timestamp {
-    let (time, at) = heard.withLock { $0 }
+    let (time, at) = heard.locked { $0 }
     return time + (timer.now() - at)
   }
 
   /// Takes in what the database has said, asked at `asked` and answered now: at some moment between the two.
   func hear(_ time: Timestamp, askedAt asked: MonotonicInstant) {
     let now = timer.now()
-    heard.withLock { $0 = (time + (now - asked) / 2, now) }
+    heard.locked { $0 = (time + (now - asked) / 2, now) }
   }
 
   /// By how much `clock` is ahead; negative where it is behind.

@@ -41,7 +41,7 @@ final class AccessLog: ExchangeRecorder {
 
   /// Adds the rings of a server that starts; its loops fill them from then on.
   func begin(_ rings: [AccessRing]) {
-    self.rings.withLock { $0 += rings }
+    self.rings.locked { $0 += rings }
   }
 
   /// Throws if the file cannot be written, so that an operator learns it at the start. Blocks.
@@ -81,7 +81,7 @@ final class AccessLog: ExchangeRecorder {
       if wantsReopening.exchange(false, ordering: .relaxed) { file = nil }
       var lines: [UInt8] = []
       var count: UInt64 = 0
-      for ring in rings.withLock({ $0 }) {
+      for ring in rings.locked({ $0 }) {
         ring.drain { record in
           AccessLine.append(record, to: &lines)
           count += 1

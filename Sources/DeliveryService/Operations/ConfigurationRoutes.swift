@@ -16,11 +16,11 @@ final class CurrentListing: Sendable {
   }
 
   /// The listing as it is now.
-  var value: ConfigurationListing { listing.withLock { $0 } }
+  var value: ConfigurationListing { listing.locked { $0 } }
 
   /// Takes in what a reload has read, but for the keys that need a restart.
   func reload(_ new: ConfigurationListing, besides waiting: [String]) {
-    listing.withLock { $0.reload(new, besides: waiting) }
+    listing.locked { $0.reload(new, besides: waiting) }
   }
 }
 

@@ -21,12 +21,12 @@ final class ReloadMetrics: MetricSource {
 
   /// A reload has taken the configuration that is in the file.
   func succeeded(at now: Timestamp) {
-    state.withLock { $0 = State(last: now) }
+    state.locked { $0 = State(last: now) }
   }
 
   /// A reload has failed; the configuration of before stays in use.
   func failed() {
-    state.withLock { $0.isCurrent = false }
+    state.locked { $0.isCurrent = false }
   }
 
   /// Registers two gauges, which are read while the page of metrics is made.
@@ -35,11 +35,11 @@ final class ReloadMetrics: MetricSource {
       .gauge(
         "pullbox_configuration_last_reload_successful",
         help: "0 after a reload that failed and changed nothing."
-      ) { self.state.withLock { $0.isCurrent ? 1 : 0 } },
+      ) { self.state.locked { $0.isCurrent ? 1 : 0 } },
       .gauge(
         "pullbox_configuration_last_reload_success_timestamp_seconds",
         help: "When the configuration in use was read, in seconds since the epoch.", labels: []
-      ) { [.init(self.state.withLock { $0.last })] },
+      ) { [.init(self.state.locked { $0.last })] },
     ])
   }
 }

@@ -160,7 +160,7 @@ private final class RetentionWalks: Sendable {
   /// Returns where the walk begins: where the last one ended, or at the beginning once in
   /// ``Retention/walkInterval`` and after a clock was set back.
   func begin(_ rows: Rows, at now: Timestamp) -> RetentionTable.Position {
-    walks.withLock { walks in
+    walks.locked { walks in
       if let walk = walks[rows], now >= walk.begun, now - walk.begun < Retention.walkInterval {
         return walk.position
       }
@@ -171,6 +171,6 @@ private final class RetentionWalks: Sendable {
 
   /// Keeps where the walk ended, for the next one.
   func end(_ rows: Rows, at position: RetentionTable.Position) {
-    walks.withLock { $0[rows]?.position = position }
+    walks.locked { $0[rows]?.position = position }
   }
 }

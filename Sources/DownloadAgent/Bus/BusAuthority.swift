@@ -43,7 +43,7 @@ final class BusAuthority: ChangeJudge {
       ])
     do throws(BusError) {
       let answer = try await bus.call(call, timeout: mayAsk ? Self.patience : Self.promptness)
-      isReported.withLock { $0 = false }
+      isReported.locked { $0 = false }
       return answer.first?.elements?.first?.flag ?? false
     } catch {
       report(error)
@@ -54,7 +54,7 @@ final class BusAuthority: ChangeJudge {
   /// Says once that polkit gives no answer, until it has given one. A question that its own asker gave up is no failure.
   private func report(_ error: BusError) {
     guard error.code != .cancelled, error.code != .closed else { return }
-    let isFirst = isReported.withLock { isReported in
+    let isFirst = isReported.locked { isReported in
       defer { isReported = true }
       return !isReported
     }
@@ -116,14 +116,14 @@ final class LateBusAuthority: ChangeJudge {
   func allows(_ action: ChangeAction, _ subject: ChangeSubject, mayAsk: Bool) async -> Bool {
     let found: BusAuthority
     do throws(BusError) {
-      found = try authority.withLock { authority throws(BusError) in
+      found = try authority.locked { authority throws(BusError) in
         if let authority { return authority }
         let new = BusAuthority(bus: try open(), log: log, processes: processes)
         authority = new
         return new
       }
     } catch {
-      let isKnown = isReported.withLock { isReported in
+      let isKnown = isReported.locked { isReported in
         defer { isReported = true }
         return isReported
       }

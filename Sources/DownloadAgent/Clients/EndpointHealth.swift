@@ -27,7 +27,7 @@ final class EndpointHealth: Sendable {
   }
 
   /// All members as they are at one moment.
-  var status: AgentStatus.Peer { state.withLock { $0 } }
+  var status: AgentStatus.Peer { state.locked { $0 } }
 
   /// Runs one call, which `request` names. A refusal by the service itself is an answer: it was reached.
   /// Throws the service's earlier refusal without asking while it wants to be left alone with such requests,
@@ -72,7 +72,7 @@ final class EndpointHealth: Sendable {
   func note(_ error: APICallError?, to request: String) {
     if let error, error.has(.cancelled) { return }
     let now = clock.now()
-    state.withLock { state in
+    state.locked { state in
       // Where no network is there, nothing was asked.
       if error?.has(.noNetwork) != true {
         state.lastRequest = request

@@ -154,24 +154,24 @@ private final class StagedSearch: Sendable {
   }
 
   deinit {
-    held.withLock { $0 }?.end()
+    held.locked { $0 }?.end()
   }
 
   /// Bytes that were missing at the last look.
-  var missing: ByteCount { left.withLock { $0 } }
+  var missing: ByteCount { left.locked { $0 } }
 
   /// Wants what comes first of the missing bytes of the file. Of a long range a part at a time, so that others have their turn.
   func want(
     _ missing: Range<Int64>, of file: Int, in extents: StagedExtents, from demand: ReadingDemand
   ) {
-    left.withLock { $0 = ByteCount(missing.upperBound - missing.lowerBound) }
-    let known = held.withLock { $0 }
+    left.locked { $0 = ByteCount(missing.upperBound - missing.lowerBound) }
+    let known = held.locked { $0 }
     if let known, known.extents === extents, known.range.contains(missing.lowerBound) { return }
     let part = missing.lowerBound..<min(missing.upperBound, missing.lowerBound + Self.partLength)
     demand.noteOpened(file, at: part.lowerBound, in: extents)
     let number = demand.want(part, of: file, in: extents)
     let next = Want(demand: demand, extents: extents, number: number, range: part)
-    held.withLock { $0 = next }
+    held.locked { $0 = next }
     known?.end()
   }
 }

@@ -70,23 +70,23 @@ final class DownloadReading: Sendable {
   }
 
   /// How it stands now.
-  var standing: Standing { state.withLock { $0.standing } }
+  var standing: Standing { state.locked { $0.standing } }
 
   /// Takes the place of the standing before; readers look again.
   func set(_ standing: Standing) {
-    state.withLock { $0.standing = standing }
+    state.locked { $0.standing = standing }
     changes.signal()
   }
 
   /// A request begins to read; it is over when what is returned is gone.
   func begin() -> Request {
-    state.withLock { $0.all.begin() }
+    state.locked { $0.all.begin() }
     return Request(self)
   }
 
   private func end(hastens: Bool) {
     let now = clock.now()
-    let isIdle = state.withLock { state in
+    let isIdle = state.locked { state in
       let isLast = state.all.end(at: now)
       return hastens ? state.hastening.end(at: now) || isLast : isLast
     }
@@ -94,18 +94,18 @@ final class DownloadReading: Sendable {
   }
 
   /// How long it has had no request; nil while one is open.
-  var idleTime: Duration? { state.withLock { $0.all.idleSince }.map { clock.now() - $0 } }
+  var idleTime: Duration? { state.locked { $0.all.idleSince }.map { clock.now() - $0 } }
 
   /// Whether the download is wanted now for its readers: from the first request that hastens it until ``endHaste(idleFor:)``.
-  var isHastened: Bool { state.withLock { $0.hastening.count > 0 || $0.hastening.idleSince != nil } }
+  var isHastened: Bool { state.locked { $0.hastening.count > 0 || $0.hastening.idleSince != nil } }
 
   /// How long it has had no request that hastens it; nil while one is open, and where it is not hastened.
-  var hasteIdleTime: Duration? { state.withLock { $0.hastening.idleSince }.map { clock.now() - $0 } }
+  var hasteIdleTime: Duration? { state.locked { $0.hastening.idleSince }.map { clock.now() - $0 } }
 
   /// Ends the haste where no request that hastens it was open for so long. Answers whether it did.
   func endHaste(idleFor grace: Duration) -> Bool {
     let now = clock.now()
-    return state.withLock { state in
+    return state.locked { state in
       guard let since = state.hastening.idleSince, now - since >= grace else { return false }
       state.hastening.idleSince = nil
       return true
@@ -124,10 +124,10 @@ final class DownloadReading: Sendable {
 
     /// From now on the download is wanted now, for as long as this request is there and for a while after. Answers whether it was not before.
     func hasten() -> Bool {
-      hastens.withLock { hastens in
+      hastens.locked { hastens in
         guard !hastens else { return false }
         hastens = true
-        return reading.state.withLock { state in
+        return reading.state.locked { state in
           let isFirst = state.hastening.count == 0 && state.hastening.idleSince == nil
           state.hastening.begin()
           return isFirst
@@ -136,7 +136,7 @@ final class DownloadReading: Sendable {
     }
 
     deinit {
-      reading.end(hastens: hastens.withLock { $0 })
+      reading.end(hastens: hastens.locked { $0 })
     }
   }
 }

@@ -36,19 +36,19 @@ final class TransactionInbox: Sendable {
 
   /// A download of it ended, failed, or is under way again.
   func noteChange(of transaction: TransactionIdentifier) {
-    _ = messages.withLock { $0.changed.insert(transaction) }
+    _ = messages.locked { $0.changed.insert(transaction) }
     wakeUp.signal()
   }
 
   /// The server accepted the report of a download.
   func noteReport(of transaction: TransactionIdentifier, grant: GrantIdentifier, state: GrantState) {
-    messages.withLock { $0.reports.append(Report(transaction: transaction, grant: grant, state: state)) }
+    messages.locked { $0.reports.append(Report(transaction: transaction, grant: grant, state: state)) }
     wakeUp.signal()
   }
 
   /// Returns the messages since the last call. It takes them in one moment, so that no message is read twice.
   func removeAll() -> Messages {
-    messages.withLock { messages in
+    messages.locked { messages in
       defer { messages = Messages() }
       return messages
     }

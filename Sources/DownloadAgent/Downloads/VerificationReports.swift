@@ -49,7 +49,7 @@ final class VerificationReports: Sendable {
 
   /// Reports a grant once, however often its content comes wrong. Never waits.
   func add(_ grant: GrantIdentifier, _ terms: DownloadTerms) {
-    state.withLock { state in
+    state.locked { state in
       guard !state.known.contains(grant) else { return }
       state.known.append(grant)
       state.known.removeFirst(max(0, state.known.count - Self.maximumKnown))
@@ -63,7 +63,7 @@ final class VerificationReports: Sendable {
   /// and not repeated.
   func run() async {
     while !Task.isCancelled {
-      while let report = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
+      while let report = state.locked({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
         do {
           try await server.reportFailure(of: report.grant, terms: report.terms)
         } catch {

@@ -59,7 +59,7 @@ final class EventHub: Sendable {
   func publish(_ event: AgentEvent) {
     let subject = ObserverQueue.Subject(event)
     // Under one lock with the snapshot for new observers: no observer sees an older event after a newer one.
-    state.withLock { state in
+    state.locked { state in
       state.latest[subject] = Self.isOver(event) ? nil : event
       state.keep(event)
       for entry in state.observers.values { entry.observer.post(event, number: state.number) }
@@ -88,7 +88,7 @@ final class EventHub: Sendable {
   private func subscribe(
     user: UInt32?, _ make: (borrowing State) -> EventObserver
   ) -> EventObserver? {
-    state.withLock { state in
+    state.locked { state in
       guard state.observers.count < Self.maximumObservers, !state.isClosed,
         user == nil || state.observers.values.count(where: { $0.user == user }) < Self.maximumObserversOfUser
       else { return nil }
@@ -109,16 +109,16 @@ final class EventHub: Sendable {
   }
 
   /// The observers now.
-  var observerCount: Int { state.withLock { $0.observers.count } }
+  var observerCount: Int { state.locked { $0.observers.count } }
 
   /// To be called when the stream ends; calling it again changes nothing.
   func unsubscribe(_ observer: EventObserver) {
-    state.withLock { $0.observers[ObjectIdentifier(observer)] = nil }
+    state.locked { $0.observers[ObjectIdentifier(observer)] = nil }
   }
 
   /// Ends every stream after what is queued for it. No observer is taken afterwards.
   func close() {
-    let observers = state.withLock { state in
+    let observers = state.locked { state in
       state.isClosed = true
       return state.observers.values.map(\.observer)
     }
@@ -244,7 +244,7 @@ final class EventObserver: Sendable {
   /// The next item; nil at the end, or when the task is cancelled. One reader only.
   func next() async -> Item? {
     while true {
-      let (item, isClosed) = state.withLock { state -> (Item?, Bool) in
+      let (item, isClosed) = state.locked { state -> (Item?, Bool) in
         if let item = state.popFirst() { return (item, false) }
         if state.isClosed { return (nil, true) }
         guard state.heartbeatIsDue else { return (nil, false) }
@@ -261,7 +261,7 @@ final class EventObserver: Sendable {
   private func waitForItem() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isReady = state.withLock { state in
+        let isReady = state.locked { state in
           if state.hasItem || Task.isCancelled { return true }
           state.waiting = continuation
           return false
@@ -275,7 +275,7 @@ final class EventObserver: Sendable {
 
   /// Changes the state under the lock and wakes the reader after it.
   private func change(_ body: (inout sending State) -> Void) {
-    let waiting = state.withLock { state in
+    let waiting = state.locked { state in
       body(&state)
       return state.waiting.take()
     }

@@ -131,7 +131,7 @@ final class ReadingExchange: Sendable {
   /// Where it does not come soon, what is known here counts.
   func refresh(_ product: ProductIdentifier, readAs version: ContentVersion) async {
     let now = clock.now()
-    let last = asked.withLock { $0.value(for: product) }
+    let last = asked.locked { $0.value(for: product) }
     guard last.map({ now - $0 >= rhythm.patience }) ?? true else { return }
     do {
       _ = try await questions.answer(to: product) { [self] in
@@ -143,7 +143,7 @@ final class ReadingExchange: Sendable {
         "how far a product was read elsewhere is not known",
         ["product": LogValue("\(product)"), "error": LogValue(error)])
     }
-    asked.withLock { $0.insert(now, for: product, length: ByteCount(64)) }
+    asked.locked { $0.insert(now, for: product, length: ByteCount(64)) }
   }
 
   private func ask(_ product: ProductIdentifier, readAs version: ContentVersion) async throws {

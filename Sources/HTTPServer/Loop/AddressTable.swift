@@ -28,7 +28,7 @@ final class AddressTable: Sendable {
   /// False when the address has as many connections as it may.
   func admit(_ peer: PeerAddress) -> Bool {
     let network = PeerNetwork(limiting: peer)
-    return shards[place(network)].counts.withLock { counts in
+    return shards[place(network)].counts.locked { counts in
       let count = counts[network, default: 0]
       guard count < limit else { return false }
       counts[network] = count + 1
@@ -39,7 +39,7 @@ final class AddressTable: Sendable {
   /// A connection that was admitted has ended.
   func release(_ peer: PeerAddress) {
     let network = PeerNetwork(limiting: peer)
-    shards[place(network)].counts.withLock { counts in
+    shards[place(network)].counts.locked { counts in
       let count = counts[network, default: 0]
       counts[network] = count > 1 ? count - 1 : nil
     }
@@ -48,7 +48,7 @@ final class AddressTable: Sendable {
   /// Addresses with a connection that counts.
   var count: Int {
     var sum = 0
-    for index in shards.indices { sum += shards[index].counts.withLock { $0.count } }
+    for index in shards.indices { sum += shards[index].counts.locked { $0.count } }
     return sum
   }
 

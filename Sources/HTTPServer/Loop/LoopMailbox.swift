@@ -43,7 +43,7 @@ final class LoopMailbox: Sendable {
   /// False when the loop has ended and will not read it.
   @discardableResult
   func post(_ message: Message) -> Bool {
-    let (wasEmpty, isClosed) = state.withLock { state in
+    let (wasEmpty, isClosed) = state.locked { state in
       if state.isClosed { return (false, true) }
       state.messages.append(message)
       return (state.messages.count == 1, false)
@@ -54,7 +54,7 @@ final class LoopMailbox: Sendable {
 
   /// Takes no more messages; false, and open still, while there are some to be read.
   func close() -> Bool {
-    state.withLock { state in
+    state.locked { state in
       state.isClosed = state.messages.isEmpty
       return state.isClosed
     }
@@ -71,7 +71,7 @@ final class LoopMailbox: Sendable {
     var count: eventfd_t = 0
     // Nothing to read is no error: the messages count.
     _ = unsafe eventfd_read(event.number, &count)
-    return state.withLock { state in
+    return state.locked { state in
       let taken = state.messages
       state.messages = []
       return taken

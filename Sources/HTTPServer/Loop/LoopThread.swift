@@ -35,7 +35,7 @@ final class LoopThread: Sendable {
 
   func end() async {
     await withCheckedContinuation { continuation in
-      let hasEnded = state.withLock { state in
+      let hasEnded = state.locked { state in
         if !state.hasEnded { state.waiters.append(continuation) }
         return state.hasEnded
       }
@@ -47,7 +47,7 @@ final class LoopThread: Sendable {
     blockSignals()
     unsafe clinux_name_thread(isLoop ? "http-loop" : "http-pages")
     body()
-    let waiters = state.withLock { state in
+    let waiters = state.locked { state in
       state.hasEnded = true
       return state.waiters
     }

@@ -49,26 +49,26 @@ final class PagePrefetcher: Sendable {
   }
 
   func fetch(_ job: Job) {
-    state.withLock { $0.jobs.append(job, for: Owner(job.tag, of: job.mailbox), isAhead: job.isAhead) }
+    state.locked { $0.jobs.append(job, for: Owner(job.tag, of: job.mailbox), isAhead: job.isAhead) }
     jobsAvailable.signal()
   }
 
   /// A response waits for what was to be read ahead for its connection.
   func expedite(_ tag: ConnectionTag, of mailbox: LoopMailbox) {
-    state.withLock { $0.jobs.promote(Owner(tag, of: mailbox)) }
+    state.locked { $0.jobs.promote(Owner(tag, of: mailbox)) }
   }
 
   /// The connection is gone: what was to be read for it is not, and its file is let go.
   func cancel(_ tag: ConnectionTag, of mailbox: LoopMailbox) {
-    _ = state.withLock { $0.jobs.removeAll(of: Owner(tag, of: mailbox)) }
+    _ = state.locked { $0.jobs.removeAll(of: Owner(tag, of: mailbox)) }
   }
 
   /// Jobs that no thread has begun.
-  var waitingCount: Int { state.withLock { $0.jobs.count } }
+  var waitingCount: Int { state.locked { $0.jobs.count } }
 
   /// Ends the threads after their current jobs; those that wait are left, since their loops have ended.
   func stop(threads: Int) {
-    state.withLock { $0.isStopping = true }
+    state.locked { $0.isStopping = true }
     for _ in 0..<threads { jobsAvailable.signal() }
   }
 
@@ -78,7 +78,7 @@ final class PagePrefetcher: Sendable {
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
     while true {
       jobsAvailable.wait()
-      let (job, isStopping) = state.withLock { ($0.isStopping ? nil : $0.jobs.takeFirst(), $0.isStopping) }
+      let (job, isStopping) = state.locked { ($0.isStopping ? nil : $0.jobs.takeFirst(), $0.isStopping) }
       if let job {
         var failure: SystemError?
         do throws(SystemError) {

@@ -58,7 +58,7 @@ final class RequestTasks: RequestRunner {
   /// Returns when no task runs any more; none may begin meanwhile.
   func end() async {
     await withCheckedContinuation { continuation in
-      let hasEnded = state.withLock { state in
+      let hasEnded = state.locked { state in
         // Read once: it may become zero meanwhile, and who takes it there resumes the waiters behind this lock.
         let isRunning = runningCount > 0
         if isRunning { state.waiters.append(continuation) }
@@ -70,7 +70,7 @@ final class RequestTasks: RequestRunner {
 
   private func didEnd() {
     guard running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
-    let waiters = state.withLock { state in
+    let waiters = state.locked { state in
       defer { state.waiters = [] }
       return state.waiters
     }

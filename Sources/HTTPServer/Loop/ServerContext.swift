@@ -40,17 +40,17 @@ final class ServerContext: Sendable {
 
   /// Nil when there is no memory for it.
   func makeSession(descriptor: Int32) -> TLSSession? {
-    tls.withLock { $0 }?.makeSession(descriptor: descriptor)
+    tls.locked { $0 }?.makeSession(descriptor: descriptor)
   }
 
   /// Nil without a certificate.
-  var certificateExpiry: Timestamp? { tls.withLock { $0 }?.expiry }
+  var certificateExpiry: Timestamp? { tls.locked { $0 }?.expiry }
 
   /// Reads certificate and key; those in use stay when it throws. Blocks.
   func loadCertificates() throws(HTTPServerError) {
     guard let configuration = configuration.tls else { return }
     let loaded = try TLSContext(configuration)
-    tls.withLock { $0 = loaded }
+    tls.locked { $0 = loaded }
   }
 }
 

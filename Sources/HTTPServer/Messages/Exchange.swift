@@ -31,7 +31,7 @@ final class Exchange: Sendable {
   /// Adds content; false when so much waits now that the socket should rest. The reader of a long body is not woken by it but by
   /// ``announceBody()``, so that it finds all that has come.
   func appendBody(_ bytes: Span<UInt8>, isLong: Bool) -> Bool {
-    let (hasRoom, waiter) = state.withLock { state in
+    let (hasRoom, waiter) = state.locked { state in
       let isLong = isLong && !state.isBodyCollected
       if isLong, !state.body.isEmpty, state.body.capacity < state.body.count + bytes.count {
         state.body.reserveCapacity(Self.longBodyLimit + bytes.count)
@@ -46,12 +46,12 @@ final class Exchange: Sendable {
 
   /// Wakes the reader, which there may be none of now.
   func announceBody() {
-    state.withLock { $0[.body].take() }?.resume()
+    state.locked { $0[.body].take() }?.resume()
   }
 
   /// No more content follows: nil, it is complete.
   func endBody(_ error: RequestBodyError?) {
-    let waiter = state.withLock { state in
+    let waiter = state.locked { state in
       if state.bodyEnd == nil { state.bodyEnd = error.map { .failed($0) } ?? .complete }
       return state[.body].take()
     }
@@ -60,7 +60,7 @@ final class Exchange: Sendable {
 
   /// The peer may not want the answer any more: cancels the handler's task. An answer it still gives is sent.
   func cancel() {
-    let (task, postponement) = state.withLock { state in
+    let (task, postponement) = state.locked { state in
       state.isCancelled = true
       return (state.task, state.postponement)
     }
@@ -71,7 +71,7 @@ final class Exchange: Sendable {
   /// The connection is gone, or done with this request: whatever waits is woken, the handler's task is
   /// cancelled.
   func abandon() {
-    let (reader, writer, task, postponement) = state.withLock { state in
+    let (reader, writer, task, postponement) = state.locked { state in
       state.isAbandoned = true
       state.isCancelled = true
       if state.bodyEnd == nil { state.bodyEnd = .failed(RequestBodyError(.connectionClosed)) }
@@ -85,7 +85,7 @@ final class Exchange: Sendable {
 
   /// The handler is about to be asked, for the first time or again; answers the number of that run.
   func beginRun() -> Int {
-    state.withLock { state in
+    state.locked { state in
       state.postponement = nil
       state.runs += 1
       return state.runs
@@ -95,7 +95,7 @@ final class Exchange: Sendable {
   /// The task of that run: cancelled with the exchange, even where that came first. A client that did not want to wait any longer may
   /// still want the answer, which is given then: a run that follows is cancelled only where the client has gone.
   func belongs(to task: Task<Void, Never>, inRun run: Int) {
-    let isCancelled = state.withLock { state in
+    let isCancelled = state.locked { state in
       guard state.runs == run else { return false }
       // One that has ended already is not kept.
       if state.postponement == nil { state.task = task }
@@ -106,7 +106,7 @@ final class Exchange: Sendable {
 
   /// Returns the changes since the last call.
   func collectUpdate() -> ExchangeUpdate {
-    state.withLock { state in
+    state.locked { state in
       state.isPosted = false
       let update = ExchangeUpdate(
         wantsBody: state.wantsBody, interim: state.interim, response: state.response.take(),
@@ -120,7 +120,7 @@ final class Exchange: Sendable {
 
   /// The bytes a streaming handler has written since the last call; its writer goes on.
   func collectStreamedBytes() -> [UInt8] {
-    let (bytes, waiter) = state.withLock { state in
+    let (bytes, waiter) = state.locked { state in
       let bytes = state.streamed
       state.streamed = []
       return (bytes, state[.write].take())
@@ -133,7 +133,7 @@ final class Exchange: Sendable {
 
   /// The body is to be kept in memory, within a bound that its reader waits for: no more of it waits here than of a short one.
   func collectBody() {
-    state.withLock { $0.isBodyCollected = true }
+    state.locked { $0.isBodyCollected = true }
   }
 
   func nextBodyBytes() async throws(RequestBodyError) -> [UInt8]? {
@@ -154,21 +154,21 @@ final class Exchange: Sendable {
 
   /// Returns the content that has come since the last call, or why there is none. Does not wait.
   func readBody() -> ExchangeState.BodyStep {
-    let (step, posts) = state.withLock { $0.nextBody() }
+    let (step, posts) = state.locked { $0.nextBody() }
     if posts { observer.exchangeDidChange(self) }
     return step
   }
 
   func sendInterim(_ bytes: [UInt8]) {
     guard allowsInterim else { return }
-    if state.withLock({ $0.acceptInterim(bytes, limit: streamLimit) }) { observer.exchangeDidChange(self) }
+    if state.locked({ $0.acceptInterim(bytes, limit: streamLimit) }) { observer.exchangeDidChange(self) }
   }
 
   func write(_ bytes: [UInt8]) async throws(ResponseWriterError) {
     guard !bytes.isEmpty else { return }
     try append(bytes)
     while true {
-      let (isGone, isFull) = state.withLock { ($0.isAbandoned, $0.streamed.count >= streamLimit) }
+      let (isGone, isFull) = state.locked { ($0.isAbandoned, $0.streamed.count >= streamLimit) }
       if isGone { throw ResponseWriterError(.peerGone) }
       if Task.isCancelled { throw ResponseWriterError(.cancelled) }
       guard isFull else { return }
@@ -178,7 +178,7 @@ final class Exchange: Sendable {
 
   /// Hands over bytes of a stream; does not wait for room.
   func append(_ bytes: [UInt8]) throws(ResponseWriterError) {
-    let verdict = state.withLock { $0.accept(bytes) }
+    let verdict = state.locked { $0.accept(bytes) }
     switch verdict {
     case .gone: throw ResponseWriterError(.peerGone)
     case .tooMany: throw ResponseWriterError(.tooManyBytes)
@@ -191,7 +191,7 @@ final class Exchange: Sendable {
   func answer(_ response: HTTPResponse) {
     var length: Int64?
     if case .stream(let contentLength, _) = response.body { length = contentLength }
-    let posts = state.withLock { state in
+    let posts = state.locked { state in
       state.response = response
       state.hasAnswered = true
       state.streamRemaining = length
@@ -202,7 +202,7 @@ final class Exchange: Sendable {
 
   /// No more bytes of the stream follow.
   func endStream(_ end: ExchangeState.StreamEnd) {
-    let posts = state.withLock { state in
+    let posts = state.locked { state in
       // One that ends short of its announced length is as broken as one whose producer throws.
       state.streamEnd = (state.streamRemaining ?? 0) > 0 ? .failed : end
       return state.postOnce()
@@ -217,7 +217,7 @@ final class Exchange: Sendable {
   ) async -> (any ResponsePostponement)? {
     let response = await respond(request)
     if let postponement = response.postponement {
-      let isCancelled = state.withLock { state in
+      let isCancelled = state.locked { state in
         (state.task, state.postponement) = (nil, postponement)
         return state.isCancelled
       }
@@ -249,7 +249,7 @@ final class Exchange: Sendable {
   ) async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let resumesNow = state.withLock { state in
+        let resumesNow = state.locked { state in
           if condition(state) || Task.isCancelled || state[place] != nil { return true }
           state[place] = continuation
           return false
@@ -257,7 +257,7 @@ final class Exchange: Sendable {
         if resumesNow { continuation.resume() }
       }
     } onCancel: {
-      state.withLock { $0[place].take() }?.resume()
+      state.locked { $0[place].take() }?.resume()
     }
   }
 }

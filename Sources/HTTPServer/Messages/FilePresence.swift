@@ -116,7 +116,7 @@ private final class PreparingWait: Sendable {
 
   /// False, and the task goes on, where it was cancelled before.
   func begin(_ continuation: CheckedContinuation<FilePresenceError?, Never>) -> Bool {
-    let isCancelled = state.withLock { state in
+    let isCancelled = state.locked { state in
       if !state.isCancelled { state.continuation = continuation }
       return state.isCancelled
     }
@@ -125,7 +125,7 @@ private final class PreparingWait: Sendable {
   }
 
   func cancels(with giveUp: @escaping @Sendable () -> Void) {
-    let isCancelled = state.withLock { state in
+    let isCancelled = state.locked { state in
       state.giveUp = giveUp
       return state.isCancelled
     }
@@ -133,11 +133,11 @@ private final class PreparingWait: Sendable {
   }
 
   func end(_ error: FilePresenceError?) {
-    state.withLock { $0.continuation.take() }?.resume(returning: error)
+    state.locked { $0.continuation.take() }?.resume(returning: error)
   }
 
   func cancel() {
-    let giveUp = state.withLock { state in
+    let giveUp = state.locked { state in
       state.isCancelled = true
       return state.giveUp
     }

@@ -76,7 +76,7 @@ public final class HTTPServer: Sendable {
   /// Binds every address and starts the loops. Throws ``HTTPServerError``; then nothing is left open. Ignores
   /// `SIGPIPE` for the whole process from then on (sendfile has no flag against it).
   public func start() throws(HTTPServerError) {
-    try state.withLock { (state) throws(HTTPServerError) in
+    try state.locked { (state) throws(HTTPServerError) in
       guard !state.wasStarted else { throw HTTPServerError(.startedTwice, "the server was started before") }
       state.wasStarted = true
       signal(SIGPIPE, SIG_IGN)
@@ -125,10 +125,10 @@ public final class HTTPServer: Sendable {
   }
 
   /// Where it speaks plain HTTP: with the real port where 0 was asked for. Empty before ``start()``.
-  public var boundAddresses: [ServerAddress] { state.withLock { $0.addresses } }
+  public var boundAddresses: [ServerAddress] { state.locked { $0.addresses } }
 
   /// The addresses where it speaks TLS, in the same way.
-  public var boundSecureAddresses: [ServerAddress] { state.withLock { $0.secureAddresses } }
+  public var boundSecureAddresses: [ServerAddress] { state.locked { $0.secureAddresses } }
 
   /// Reads certificate and key again, for connections accepted from then on; open ones keep theirs, and
   /// sessions made with the old certificate are not resumed. When it throws
@@ -145,7 +145,7 @@ public final class HTTPServer: Sendable {
   /// then closes what is left; returns when every thread and task of the server has ended. Removes the files
   /// of its Unix sockets.
   public func drain() async {
-    let (mailboxes, threads) = state.withLock { state in
+    let (mailboxes, threads) = state.locked { state in
       // New clients find nothing there rather than a socket that no loop accepts from.
       HTTPServer.removeSocketFiles(&state)
       return (state.mailboxes, state.threads)
@@ -159,7 +159,7 @@ public final class HTTPServer: Sendable {
 
   /// Returns the counts until now, of all loops together. Still answers after the drain.
   public func statistics() -> HTTPServerStatistics {
-    let (counters, rings) = state.withLock { ($0.counters, $0.rings) }
+    let (counters, rings) = state.locked { ($0.counters, $0.rings) }
     var statistics = HTTPServerStatistics()
     for block in counters { statistics.add(block) }
     statistics.droppedRecords = rings.reduce(0) { $0 + $1.dropped }
@@ -172,20 +172,20 @@ public final class HTTPServer: Sendable {
   public func abortBodies(meteredBy meters: [any BodyMeter]) {
     guard !meters.isEmpty else { return }
     let set = MeterSet(meters)
-    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(set)) }
+    for mailbox in state.locked({ $0.mailboxes }) { mailbox.post(.abortBodies(set)) }
   }
 
   /// Has connections that wait for their next request let go of the files of their last one, and inline handlers of those that
   /// they keep, so that what a cache has forgotten is closed, and counts as no descriptor in use. Returns before the loops have
   /// acted.
   public func releaseIdleFiles() {
-    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.releaseIdleFiles) }
+    for mailbox in state.locked({ $0.mailboxes }) { mailbox.post(.releaseIdleFiles) }
   }
 
   /// Returns when every loop has gone around once, which proves that they all run. Returns at once before the
   /// start and after a drain.
   public func ping() async {
-    for mailbox in state.withLock({ $0.mailboxes }) {
+    for mailbox in state.locked({ $0.mailboxes }) {
       await withCheckedContinuation { continuation in
         if !mailbox.post(.ping(continuation)) { continuation.resume() }
       }
@@ -194,7 +194,7 @@ public final class HTTPServer: Sendable {
 
   /// Makes the loops look at their clock: for tests that own it.
   func clockDidMove() {
-    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.wake() }
+    for mailbox in state.locked({ $0.mailboxes }) { mailbox.wake() }
   }
 
   /// Parts of files that are to be brought into memory, and that no thread has begun: for tests.

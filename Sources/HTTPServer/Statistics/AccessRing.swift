@@ -35,7 +35,7 @@ public final class AccessRing: @unchecked Sendable {
   /// Hands every record that has arrived to `body`, the oldest first; returns how many there were.
   @discardableResult
   public func drain(_ body: (borrowing AccessRecord) -> Void) -> Int {
-    isDraining.withLock { _ in
+    isDraining.locked { _ in
       let end = written.load(ordering: .acquiring)
       let start = taken.load(ordering: .relaxed)
       var position = start

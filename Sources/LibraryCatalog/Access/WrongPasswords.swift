@@ -15,12 +15,12 @@ final class WrongPasswords: Sendable {
 
   /// Nil where a wrong password is answered as such now, else the whole seconds until then.
   var wait: Int? {
-    Self.allowance.wait(paidUntil: paidUntil.withLock { $0 }, now: timer.now().nanoseconds)
+    Self.allowance.wait(paidUntil: paidUntil.locked { $0 }, now: timer.now().nanoseconds)
   }
 
   /// Notes a wrong password.
   func charge() {
     let now = timer.now().nanoseconds
-    paidUntil.withLock { $0 = Self.allowance.charged(paidUntil: $0, now: now) }
+    paidUntil.locked { $0 = Self.allowance.charged(paidUntil: $0, now: now) }
   }
 }

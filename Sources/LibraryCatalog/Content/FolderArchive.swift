@@ -89,7 +89,7 @@ final class FolderChecksums: Sendable {
 
   /// Reads all files of the folder the first time. Throws what opening throws, and `content-damaged` where a file changed meanwhile.
   func checksums(of manifest: Manifest, in files: PlacedFiles) async throws -> [UInt32] {
-    if let known = checksums.withLock({ $0.value(for: manifest.identity) }) { return known }
+    if let known = checksums.locked({ $0.value(for: manifest.identity) }) { return known }
     var found: [UInt32] = []
     for index in manifest.files.indices {
       let file = try await files.open(index, of: manifest)
@@ -104,7 +104,7 @@ final class FolderChecksums: Sendable {
     // What was read is what was compared, also where something was written meanwhile.
     try await files.requireWhole(manifest)
     let made = found
-    checksums.withLock {
+    checksums.locked {
       $0.insert(made, for: manifest.identity, length: ByteCount(4 * made.count))
     }
     return made

@@ -24,14 +24,14 @@ final class PlacedPagesCache: Sendable {
     // A folder's are in its manifest.
     guard manifest.kind == .file else { return PackagePages(manifest) }
     guard manifest.mediaType == .comicBook, manifest.pageCount != nil else { return nil }
-    if let known = pages.withLock({ $0.value(for: manifest.identity) }) { return known }
+    if let known = pages.locked({ $0.value(for: manifest.identity) }) { return known }
     let archive = try await files.open(0, of: manifest)
     let found = try await PlacedFiles.reading(manifest) {
       try await PackagePages.find(in: manifest, reading: archive.bytes(in:))
     }
     guard let found else { return nil }
     let length = ByteCount(Self.pageLength * Int64(found.pages.count))
-    pages.withLock { $0.insert(found, for: manifest.identity, length: length) }
+    pages.locked { $0.insert(found, for: manifest.identity, length: length) }
     return found
   }
 }

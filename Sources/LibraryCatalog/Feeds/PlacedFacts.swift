@@ -58,7 +58,7 @@ final class PlacedFactsCache: Sendable {
     var found: [ProductIdentifier: PlacedFacts] = [:]
     for item in items {
       let key = Key(item)
-      if let known = facts.withLock({ $0.value(for: key) }) {
+      if let known = facts.locked({ $0.value(for: key) }) {
         found[item.product] = known
         continue
       }
@@ -66,7 +66,7 @@ final class PlacedFactsCache: Sendable {
         continue
       }
       let made = PlacedFacts(manifest)
-      facts.withLock { $0.insert(made, for: key, length: ByteCount(1)) }
+      facts.locked { $0.insert(made, for: key, length: ByteCount(1)) }
       found[item.product] = made
     }
     return found

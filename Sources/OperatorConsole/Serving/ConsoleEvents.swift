@@ -23,22 +23,22 @@ package final class ConsoleEvents: Sendable {
   }
 
   /// Ends all streams by their next event, and begins none any more.
-  package func close() { state.withLock { $0.isClosed = true } }
+  package func close() { state.locked { $0.isClosed = true } }
 
   /// A stream for as long as `isWanted` says so. Throws `unavailable` where there are too many.
   func response(while isWanted: @escaping @Sendable () async -> Bool) throws(Problem) -> HTTPResponse {
-    guard state.withLock({ !$0.isClosed && $0.streams < Self.maximumStreams }) else {
+    guard state.locked({ !$0.isClosed && $0.streams < Self.maximumStreams }) else {
       throw Problem(.unavailable, "too many pages are open", retryAfterSeconds: 30)
     }
     return HTTPResponse(
       status: .ok, headers: ["Content-Type": "text/event-stream", "X-Accel-Buffering": "no"],
       body: .stream { writer in
-        self.state.withLock { $0.streams += 1 }
-        defer { self.state.withLock { $0.streams -= 1 } }
+        self.state.locked { $0.streams += 1 }
+        defer { self.state.locked { $0.streams -= 1 } }
         try await writer.write("retry: 10000\n\n")
         for _ in 0..<Self.maximumEvents {
           try await self.timer.sleep(for: Self.interval)
-          guard !self.state.withLock({ $0.isClosed }), await isWanted() else { return }
+          guard !self.state.locked({ $0.isClosed }), await isWanted() else { return }
           try await writer.write("event: look\ndata:\n\n")
         }
       })

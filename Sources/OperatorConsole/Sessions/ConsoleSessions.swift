@@ -76,7 +76,7 @@ package final class ConsoleSessions: Sendable {
       found = try await database.read { try ConsoleSessionTable.find(digest, in: $0) }
     } catch let error as DatabaseError where error.code != .busy && error.code != .overloaded {
       // A database that has much to do is asked again by the next request.
-      guard let remembered = seen.withLock({ $0[digest] }), now - remembered.confirmed <= Self.maximumUnread
+      guard let remembered = seen.locked({ $0[digest] }), now - remembered.confirmed <= Self.maximumUnread
       else { throw error }
       (found, confirmed) = (remembered.session, remembered.confirmed)
     }
@@ -84,7 +84,7 @@ package final class ConsoleSessions: Sendable {
       now - session.used < ConsoleSessionTable.patience,
       let holder = keys.holder(ofKeyWith: SecretDigest(digest: session.key))
     else {
-      seen.withLock { $0[digest] = nil }
+      seen.locked { $0[digest] = nil }
       return nil
     }
     if isUsed, now - session.used >= Self.touchInterval {
@@ -104,7 +104,7 @@ package final class ConsoleSessions: Sendable {
   /// Ends the session of that secret. Throws ``DatabaseError``.
   package func end(_ secret: String) async throws {
     let digest = SHA256Digest.of(secret.utf8)
-    seen.withLock { $0[digest] = nil }
+    seen.locked { $0[digest] = nil }
     try await database.write(locking: []) { try ConsoleSessionTable.remove(digest, in: $0) }
   }
 
@@ -117,7 +117,7 @@ package final class ConsoleSessions: Sendable {
   }
 
   private func remember(_ session: ConsoleSessionTable.Session, confirmed: Timestamp) {
-    seen.withLock { seen in
+    seen.locked { seen in
       if seen[session.digest] == nil, seen.count >= Self.maximumRemembered,
         let oldest = seen.values.min(by: { $0.session.used < $1.session.used })
       {

@@ -54,9 +54,9 @@ extension PackageCache {
   /// Makes room on a disk that is full: gives up what was used least, so much at least, or pauses where nothing can go, since another fetch
   /// may have taken what could, and leave some of it. False where there are no more `pauses`.
   func makeRoom(_ room: ByteCount, _ pauses: inout ArraySlice<Duration>) async -> Bool {
-    let before = state.withLock { $0.allocated }
-    while state.withLock({ before - $0.allocated < room }) {
-      if case .evict(let eviction, let work) = state.withLock({ next(&$0) }) {
+    let before = state.locked { $0.allocated }
+    while state.locked({ before - $0.allocated < room }) {
+      if case .evict(let eviction, let work) = state.locked({ next(&$0) }) {
         await evict(eviction, work)
       } else if !lookUpVictims() {
         return await pause(&pauses)
@@ -117,7 +117,7 @@ extension PackageCache {
   /// Removes the files of a package that is not open and of which nothing is there.
   private func removeFiles(of digest: SHA256Digest) async {
     await locks.withLock(digest) {
-      let isEmpty = state.withLock { state in
+      let isEmpty = state.locked { state in
         guard let entry = state.entries[digest], entry.package == nil,
           state.plan.maps[digest]?.isEmpty == true
         else { return false }
@@ -149,7 +149,7 @@ extension PackageCache {
       state.entries.flatMap { entry in candidates(entry.key, entry.value, state.plan.maps[entry.key]) }
     }
     let first = all.sorted { $0.use < $1.use }.prefix(Self.victimCount)
-    state.withLock { $0.victims = first.reversed() }
+    state.locked { $0.victims = first.reversed() }
     return !first.isEmpty
   }
 

@@ -108,7 +108,7 @@ package final class PackageCache: Sendable {
         .damaged, "a package of \(description.length) does not have \(description.pieces.count) pieces")
     }
     let result = await locks.withLock(digest) { () -> Result<CachedPackage, PackageCacheError> in
-      let opened = state.withLock { state -> Result<CachedPackage, PackageCacheError>? in
+      let opened = state.locked { state -> Result<CachedPackage, PackageCacheError>? in
         if let error = state.plan.fault(of: digest) { return .failure(error) }
         return state.entries[digest]?.package.map { .success($0) }
       }
@@ -148,7 +148,7 @@ package final class PackageCache: Sendable {
 
   /// The description that a package of which something is there was opened with last; nil where there is none. Throws `storage`.
   package func description(of digest: SHA256Digest) async throws(PackageCacheError) -> PackageDescription? {
-    guard state.withLock({ $0.entries[digest] != nil }) else { return nil }
+    guard state.locked({ $0.entries[digest] != nil }) else { return nil }
     return try await pool.run { [directory] () throws(PackageCacheError) in
       try directory.description(of: digest)
     }
@@ -176,13 +176,13 @@ package final class PackageCache: Sendable {
 
   /// A package was closed by the last who had it. Comes while the lock is held, too.
   func didClose(_ digest: SHA256Digest, number: UInt64, uses: [UInt32]) {
-    closed.withLock { $0.append(ClosedPackage(digest: digest, number: number, uses: uses)) }
+    closed.locked { $0.append(ClosedPackage(digest: digest, number: number, uses: uses)) }
   }
 
   /// Runs `body` under the lock, with the state as it is after the packages that were closed lately.
   func withState<Value: Sendable>(_ body: (inout State) -> Value) -> Value {
-    state.withLock { state in
-      for package in closed.withLock({ closed in
+    state.locked { state in
+      for package in closed.locked({ closed in
         defer { closed = [] }
         return closed
       }) { state.close(package) }
@@ -221,7 +221,7 @@ package final class PackageCache: Sendable {
 
   /// Ends a wait, and says so.
   func abandon(_ reader: BlockPlan.ReaderIdentifier) {
-    let wait = state.withLock { $0.waits.removeValue(forKey: reader) }
+    let wait = state.locked { $0.waits.removeValue(forKey: reader) }
     guard let wait else { return }
     handle(.left(reader))
     wait.completion(PackageCacheError(.unavailable, "the wait was given up"))
@@ -236,7 +236,7 @@ package final class PackageCache: Sendable {
 
   /// Takes an event on, and does what follows. `change` is made in the same step, before.
   func handle(_ event: BlockPlan.Event, changing change: (inout State) -> Void = { _ in }) {
-    let work = state.withLock { state in
+    let work = state.locked { state in
       change(&state)
       return prepare(state.plan.handle(event), &state)
     }

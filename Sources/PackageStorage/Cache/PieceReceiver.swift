@@ -28,13 +28,13 @@ final class PieceReceiver: PackageReceiver {
   }
 
   /// Whether more bytes came than were asked for.
-  var hasOverrun: Bool { state.withLock { $0.hasOverrun } }
+  var hasOverrun: Bool { state.locked { $0.hasOverrun } }
 
   func receive(_ bytes: Span<UInt8>) -> Bool {
     var position = 0
     while position < bytes.count {
       let rest = bytes.extracting(position..<bytes.count)
-      let taken = state.withLock { state -> Int? in
+      let taken = state.locked { state -> Int? in
         guard var piece = state.piece.take() else {
           state.hasOverrun = true
           return nil
@@ -60,7 +60,7 @@ final class PieceReceiver: PackageReceiver {
 
   /// Nothing is wanted any more.
   func stop() {
-    state.withLock { $0.piece = nil }
+    state.locked { $0.piece = nil }
     output.finish()
   }
 }

@@ -183,10 +183,10 @@ private func ended<Value: Sendable>(_ body: @escaping @Sendable () async -> Valu
   let value = Mutex<Value?>(nil)
   Task {
     let found = await body()
-    value.withLock { $0 = found }
+    value.locked { $0 = found }
     done.signal()
   }
   done.wait()
-  guard let found = value.withLock({ $0 }) else { preconditionFailure("the task has ended without a value") }
+  guard let found = value.locked({ $0 }) else { preconditionFailure("the task has ended without a value") }
   return found
 }

@@ -36,16 +36,16 @@ package final class StoreShelf: PackageShelf {
     describeKnown = describe
   }
 
-  package var storedLength: ByteCount? { stored.withLock { $0 } }
+  package var storedLength: ByteCount? { stored.locked { $0 } }
 
   /// Counts the bytes of all packages, and goes on counting.
   package func measure() async throws(BlobStoreError) {
     let sum = try await list().values.reduce(.zero, +)
-    stored.withLock { $0 = sum }
+    stored.locked { $0 = sum }
   }
 
   private func count(_ length: ByteCount) {
-    stored.withLock { if let before = $0 { $0 = before + length } }
+    stored.locked { if let before = $0 { $0 = before + length } }
   }
 
   @discardableResult

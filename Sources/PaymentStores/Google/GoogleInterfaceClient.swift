@@ -183,7 +183,7 @@ extension GoogleInterfaceClient {
       if (200..<300).contains(response.status) { return response.body }
       if response.status == 401, !isRepeated {
         isRepeated = true
-        self.token.withLock { if $0?.value == token.value { $0 = nil } }
+        self.token.locked { if $0?.value == token.value { $0 = nil } }
         continue
       }
       throw failure(response)
@@ -193,7 +193,7 @@ extension GoogleInterfaceClient {
   /// Returns the token that is known, or asks for one; questions at one time share it.
   private func accessToken() async throws(Failure) -> GoogleAccessToken {
     let now = clock.now()
-    if let token = token.withLock({ $0 }), now < token.end { return token }
+    if let token = token.locked({ $0 }), now < token.end { return token }
     do {
       let (token, _) = try await questions.answer(to: "token") { [self] in try await askForToken() }
       return token
@@ -223,7 +223,7 @@ extension GoogleInterfaceClient {
       throw failure
     }
     let made = try GoogleAccessToken(response: response.body, askedAt: now)
-    token.withLock { $0 = made }
+    token.locked { $0 = made }
     return made
   }
 

@@ -50,7 +50,7 @@ package final class IdentityKeyCache: Sendable {
   /// Returns the keys that are known, unless they are old or lack that name and may be fetched again.
   private func keys(naming name: String) async throws(StoreRefusal) -> IdentityKeys {
     let now = timer.now()
-    let state = state.withLock { $0 }
+    let state = state.locked { $0 }
     if let keys = state.keys, let fetched = state.fetched {
       let age = now - fetched
       if age < Self.pause || age < Self.lifetime && keys[name] != nil { return keys }
@@ -60,7 +60,7 @@ package final class IdentityKeyCache: Sendable {
       let (keys, _) = try await questions.answer(to: address) { [self] in
         try await interface.identityKeys(address)
       }
-      self.state.withLock { state in
+      self.state.locked { state in
         state.keys = keys
         state.fetched = now
         state.failed = nil
@@ -70,7 +70,7 @@ package final class IdentityKeyCache: Sendable {
       let refusal = StoreRefusal.undetermined(
         retryAfter: .seconds(30), cause: failure.detail, outcome: .abandoned)
       // A question that the caller gave up says nothing of the address.
-      if failure.kind != .abandoned { self.state.withLock { $0.failed = (now, refusal) } }
+      if failure.kind != .abandoned { self.state.locked { $0.failed = (now, refusal) } }
       throw refusal
     } catch {
       throw .abandoned

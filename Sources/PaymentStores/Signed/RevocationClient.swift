@@ -43,7 +43,7 @@ final class RevocationClient: Sendable {
   private func check(_ check: RevocationCheck) async throws(StoreRefusal) {
     let digest = SHA256Digest.of(check.certificate.der)
     let now = timer.now()
-    if let end = good.withLock({ $0[digest] }), now < end { return }
+    if let end = good.locked({ $0[digest] }), now < end { return }
     let verdict: RevocationVerdict
     do {
       verdict = try await questions.answer(to: digest) { [self] in try await ask(check) }.answer
@@ -77,7 +77,7 @@ final class RevocationClient: Sendable {
 
   /// Keeps the issuer's word; where there is no room, it is asked again each time.
   private func keep(_ digest: SHA256Digest, from now: MonotonicInstant, for duration: Duration) {
-    good.withLock { good in
+    good.locked { good in
       if good.count >= Self.maximumCount { good = good.filter { now < $0.value } }
       guard good.count < Self.maximumCount else { return }
       good[digest] = now + duration

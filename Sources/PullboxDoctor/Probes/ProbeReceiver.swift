@@ -46,15 +46,15 @@ final class ProbeReceiver: TransferReceiver {
   }
 
   /// May be asked at any time; it is complete once the transfer has ended.
-  var received: Received { state.withLock { $0.received } }
+  var received: Received { state.locked { $0.received } }
 
   func start(_ handle: TransferHandle) {
-    state.withLock { $0.handle = handle }
+    state.locked { $0.handle = handle }
   }
 
   /// Every response is taken, a refusal as well, since its body says why.
   func receive(head: ResponseHead) -> HeadDecision {
-    state.withLock { state in
+    state.locked { state in
       state.received.head = head
       // A place that no content has is the proxy's invention: its bytes are compared as if there were none.
       let place = head.status == 206 ? head.contentRange?.range?.lowerBound ?? 0 : 0
@@ -66,7 +66,7 @@ final class ProbeReceiver: TransferReceiver {
   /// Pauses without taking a byte where the allowance is used up; the same bytes come again then.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     let now = timer.now()
-    return state.withLock { state in
+    return state.locked { state in
       guard state.received.length < limit else {
         state.received.isStopped = true
         return .stop
@@ -87,7 +87,7 @@ final class ProbeReceiver: TransferReceiver {
 
   /// Lets more bytes come.
   func raise(by count: Int64) {
-    let handle = state.withLock { state in
+    let handle = state.locked { state in
       state.allowance =
         state.allowance.addingReportingOverflow(count).overflow ? .max : state.allowance + count
       return state.handle

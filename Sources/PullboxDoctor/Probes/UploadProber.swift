@@ -153,12 +153,12 @@ private final class BreakingReceiver: TransferReceiver {
   private let handle = Mutex<TransferHandle?>(nil)
 
   func start(_ handle: TransferHandle) {
-    self.handle.withLock { $0 = handle }
+    self.handle.locked { $0 = handle }
   }
 
   /// May be called more than once, from any thread.
   func breakConnection() {
-    handle.withLock { $0 }?.cancel()
+    handle.locked { $0 }?.cancel()
   }
 
   func receive(head: ResponseHead) -> HeadDecision { .accept }

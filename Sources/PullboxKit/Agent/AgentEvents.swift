@@ -101,14 +101,14 @@ final class EventMailbox: TransferReceiver {
   private let state = Mutex(State())
 
   func start(_ handle: TransferHandle) {
-    state.withLock { $0.handle = handle }
+    state.locked { $0.handle = handle }
   }
 
   func receive(head: ResponseHead) -> HeadDecision {
     let isStream =
       head.status == 200 && head.headers["Content-Type"]?.lowercased().hasPrefix("text/event-stream") == true
     guard isStream else { return .refuse }
-    let opening = state.withLock { state in
+    let opening = state.locked { state in
       state.isOpen = true
       return state.opening.take()
     }
@@ -117,7 +117,7 @@ final class EventMailbox: TransferReceiver {
   }
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
-    let (decision, waiting) = state.withLock {
+    let (decision, waiting) = state.locked {
       state -> (BodyDecision, CheckedContinuation<Void, Never>?) in
       guard state.events.count < Self.bound else {
         state.isPaused = true
@@ -141,7 +141,7 @@ final class EventMailbox: TransferReceiver {
 
   /// The transfer is over; the first end counts.
   func finish(_ result: Result<Void, APICallError>) {
-    let continuations = state.withLock { state in
+    let continuations = state.locked { state in
       if state.end == nil { state.end = result }
       return [state.opening.take(), state.waiting.take()]
     }
@@ -151,20 +151,20 @@ final class EventMailbox: TransferReceiver {
   /// Returns when the agent has answered; throws what it refused with.
   func waitUntilOpen() async throws(APICallError) {
     await withCheckedContinuation { continuation in
-      let isDecided = state.withLock { state in
+      let isDecided = state.locked { state in
         if state.isOpen || state.end != nil { return true }
         state.opening = continuation
         return false
       }
       if isDecided { continuation.resume() }
     }
-    try state.withLock { state in state.isOpen ? .success(()) : state.end ?? .success(()) }.get()
+    try state.locked { state in state.isOpen ? .success(()) : state.end ?? .success(()) }.get()
   }
 
   /// The next event; nil at the end.
   func next() async throws(APICallError) -> AgentEvent? {
     while true {
-      let (event, end, handle) = state.withLock { state in
+      let (event, end, handle) = state.locked { state in
         let event = state.events.isEmpty ? nil : state.events.removeFirst()
         var handle: TransferHandle?
         if state.isPaused, state.events.count < Self.bound / 2 {
@@ -185,7 +185,7 @@ final class EventMailbox: TransferReceiver {
 
   private func waitForChange() async {
     await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
+      let isReady = state.locked { state in
         if !state.events.isEmpty || state.end != nil { return true }
         state.waiting = continuation
         return false

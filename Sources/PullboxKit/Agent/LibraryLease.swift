@@ -118,7 +118,7 @@ final class LeaseReceiver: TransferReceiver {
   }
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
-    let (decision, waiting) = state.withLock { state -> (BodyDecision, CheckedContinuation<Void, Never>?) in
+    let (decision, waiting) = state.locked { state -> (BodyDecision, CheckedContinuation<Void, Never>?) in
       guard state.result == nil else { return (.consumed, nil) }
       for index in bytes.indices {
         guard bytes[index] == UInt8(ascii: "\n") else {
@@ -146,7 +146,7 @@ final class LeaseReceiver: TransferReceiver {
 
   /// The transfer is over; what was read before counts.
   func finish(_ error: APICallError) {
-    let waiting = state.withLock { state in
+    let waiting = state.locked { state in
       if state.result == nil { state.result = .failure(error) }
       return state.waiting.take()
     }
@@ -155,14 +155,14 @@ final class LeaseReceiver: TransferReceiver {
 
   func item() async throws(APICallError) -> LibraryItem {
     await withCheckedContinuation { continuation in
-      let isDecided = state.withLock { state in
+      let isDecided = state.locked { state in
         if state.result != nil { return true }
         state.waiting = continuation
         return false
       }
       if isDecided { continuation.resume() }
     }
-    guard let result = state.withLock({ $0.result }) else {
+    guard let result = state.locked({ $0.result }) else {
       throw .unexpectedResponse(status: 200, detail: "a lease without a line")
     }
     return try result.get()

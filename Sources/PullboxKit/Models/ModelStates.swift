@@ -40,12 +40,12 @@ final class ModelStore<State: Sendable>: Sendable {
 
   init(_ state: State) { content = Mutex(Content(state: state)) }
 
-  deinit { content.withLock { $0.readers }.close() }
+  deinit { content.locked { $0.readers }.close() }
 
-  var state: State { content.withLock { $0.state } }
+  var state: State { content.locked { $0.state } }
 
   var states: ModelStates<State> {
-    content.withLock { content in
+    content.locked { content in
       let mailbox = UpdateMailbox([ShownState(state: content.state)])
       content.readers.add(mailbox)
       return ModelStates(mailbox: mailbox)
@@ -53,7 +53,7 @@ final class ModelStore<State: Sendable>: Sendable {
   }
 
   func change(_ body: (inout State) -> Void) {
-    content.withLock { content in
+    content.locked { content in
       body(&content.state)
       content.readers.post([ShownState(state: content.state)])
     }

@@ -15,7 +15,7 @@ final class NotificationTurns: Sendable {
   }
 
   private func append(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-    last.withLock { last in
+    last.locked { last in
       let before = last
       let task = Task {
         await before?.value

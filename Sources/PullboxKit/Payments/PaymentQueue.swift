@@ -46,14 +46,14 @@ public final class PaymentQueue: Sendable {
   }
 
   deinit {
-    let (transactions, downloads) = state.withLock { ($0.transactionUpdates, $0.downloadUpdates) }
+    let (transactions, downloads) = state.locked { ($0.transactionUpdates, $0.downloadUpdates) }
     transactions.close()
     downloads.close()
   }
 
   /// The transactions that are not over, by identifier; empty before the queue runs.
   public var transactions: [PaymentTransaction] {
-    state.withLock { $0.transactions.values.sorted { $0.id.description < $1.id.description } }
+    state.locked { $0.transactions.values.sorted { $0.id.description < $1.id.description } }
   }
 
   /// Ended downloads that a queue remembers; the oldest are forgotten first.
@@ -62,18 +62,18 @@ public final class PaymentQueue: Sendable {
   /// The downloads that were reported since the queue was made, by identifier: those under way, and the last
   /// ``maximumEndedDownloads`` that ended.
   public var downloads: [ContentDownload] {
-    state.withLock { $0.downloads.values.sorted { $0.id < $1.id } }
+    state.locked { $0.downloads.values.sorted { $0.id < $1.id } }
   }
 
   /// Notifies `observer` until it is removed; the queue holds it strongly. Observers that are added before
   /// ``run()`` miss nothing.
   public func add(observer: any PaymentQueueObserver) {
-    state.withLock { $0.observers.append(observer) }
+    state.locked { $0.observers.append(observer) }
   }
 
   /// The observer is not notified any more, but for a notification that is under way.
   public func remove(observer: any PaymentQueueObserver) {
-    state.withLock { $0.observers.removeAll { $0 === observer } }
+    state.locked { $0.observers.removeAll { $0 === observer } }
   }
 
   /// Buys, and returns once the store has accepted the payment. Throws `APICallError`.
@@ -116,7 +116,7 @@ public final class PaymentQueue: Sendable {
     _ wanted: AgentRestoreRequest = AgentRestoreRequest()
   ) async throws -> [ProductIdentifier] {
     // What ends before the answer is read counts as well.
-    let number = state.withLock { state in
+    let number = state.locked { state in
       state.nextRestore += 1
       state.restores[state.nextRestore] = RunningRestore()
       return state.nextRestore
@@ -125,14 +125,14 @@ public final class PaymentQueue: Sendable {
     do {
       products = try await agent.restore(wanted)
     } catch {
-      state.withLock { $0.restores[number] = nil }
+      state.locked { $0.restores[number] = nil }
       post { [self] observer in
         await observer.paymentQueue(
           self, restoreFailed: RestoreFailure(error: error, restored: [], downloads: []))
       }
       throw error
     }
-    state.withLock { $0.restores[number]?.begin(products) }
+    state.locked { $0.restores[number]?.begin(products) }
     reportRestores()
     return products
   }
@@ -168,7 +168,7 @@ public final class PaymentQueue: Sendable {
       switch update {
       case .snapshot(let transactions, let downloads):
         await notify { await $0.paymentQueue(self, isConnected: true) }
-        let known = state.withLock { Set($0.downloads.keys) }
+        let known = state.locked { Set($0.downloads.keys) }
         await apply(
           downloads.filter { !$0.state.isFinal || known.contains($0.id) }.map { ContentDownload($0) })
         await apply(snapshot: transactions.map(PaymentTransaction.init))
@@ -190,12 +190,12 @@ public final class PaymentQueue: Sendable {
 
   /// Ended transactions matter only where they were known before.
   private func apply(snapshot transactions: [PaymentTransaction]) async {
-    let known = state.withLock { Set($0.transactions.keys) }
+    let known = state.locked { Set($0.transactions.keys) }
     await apply(transactions.filter { !$0.isOver || known.contains($0.id) })
   }
 
   private func apply(_ transactions: [PaymentTransaction]) async {
-    let changed = state.withLock { state in
+    let changed = state.locked { state in
       let changed = transactions.filter { state.transactions[$0.id] != $0 }
       for transaction in changed {
         state.transactions[transaction.id] = transaction.isOver ? nil : transaction
@@ -210,7 +210,7 @@ public final class PaymentQueue: Sendable {
   }
 
   private func apply(_ downloads: [ContentDownload]) async {
-    let changed = state.withLock { state in
+    let changed = state.locked { state in
       let changed = downloads.filter { state.downloads[$0.id] != $0 }
       for download in changed {
         state.downloads[download.id] = download
@@ -237,7 +237,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// - Parameter product: the product whose content has changed; nil to look for all of them.
   private func lookForRestored(_ product: ProductIdentifier? = nil) async throws {
-    let begun = state.withLock { state in
+    let begun = state.locked { state in
       state.restores.filter { product.map($0.value.awaits) ?? $0.value.hasBegun }.map(\.key)
     }
     guard !begun.isEmpty else { return }
@@ -260,7 +260,7 @@ public final class PaymentQueue: Sendable {
     let latest = Dictionary(downloads.map { ($0.product, $0) }) { newest, _ in newest }
     let failed = latest.values.filter { $0.state != .finished && !coming.contains($0.product) }
       .map { ContentDownload($0) }
-    state.withLock { [held] state in
+    state.locked { [held] state in
       for number in begun {
         for download in failed where state.restores[number]?.awaits(download.product) == true {
           state.restores[number]?.note(download)
@@ -273,7 +273,7 @@ public final class PaymentQueue: Sendable {
 
   /// Tells of the restores that are over.
   private func reportRestores() {
-    let over = state.withLock { state in
+    let over = state.locked { state in
       let over = state.restores.sorted { $0.key < $1.key }.compactMap(\.value.outcome)
       state.restores = state.restores.filter { $0.value.outcome == nil }
       return over
@@ -290,12 +290,12 @@ public final class PaymentQueue: Sendable {
 
   /// Notifies behind what is under way, and does not wait for it: an observer may have asked.
   private func post(_ body: @escaping @Sendable (any PaymentQueueObserver) async -> Void) {
-    let observers = state.withLock { $0.observers }
+    let observers = state.locked { $0.observers }
     turns.post { for observer in observers { await body(observer) } }
   }
 
   private func notify(_ body: @escaping @Sendable (any PaymentQueueObserver) async -> Void) async {
-    let observers = state.withLock { $0.observers }
+    let observers = state.locked { $0.observers }
     await turns.run { for observer in observers { await body(observer) } }
   }
 }
@@ -305,7 +305,7 @@ extension PaymentQueue {
   /// The transactions that are not over, and then every transaction that is new or has changed, also its end. The queue has to run. One
   /// reader of each sequence; a reader that is slow gets the latest of each transaction. It ends with the queue or the reader's task.
   public var transactionUpdates: PaymentQueueUpdates<PaymentTransaction> {
-    state.withLock { state in
+    state.locked { state in
       let known = state.transactions.values.sorted { $0.id.description < $1.id.description }
       let mailbox = UpdateMailbox(known)
       state.transactionUpdates.add(mailbox)
@@ -316,7 +316,7 @@ extension PaymentQueue {
   /// The downloads that are not over, and then every download that is new, has changed or has made progress, in the way of
   /// ``transactionUpdates``.
   public var downloadUpdates: PaymentQueueUpdates<ContentDownload> {
-    state.withLock { state in
+    state.locked { state in
       let known = state.downloads.values.filter { !$0.state.isFinal }.sorted { $0.id < $1.id }
       let mailbox = UpdateMailbox(known)
       state.downloadUpdates.add(mailbox)

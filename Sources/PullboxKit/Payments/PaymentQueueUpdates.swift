@@ -54,7 +54,7 @@ final class UpdateMailbox<Element: Identifiable & Sendable>: Sendable where Elem
   /// Nil at the end, and when the task is cancelled.
   func next() async -> Element? {
     while !Task.isCancelled {
-      let (element, isClosed) = state.withLock { state -> (Element?, Bool) in
+      let (element, isClosed) = state.locked { state -> (Element?, Bool) in
         guard !state.order.isEmpty else { return (nil, state.isClosed) }
         return (state.latest.removeValue(forKey: state.order.removeFirst()), false)
       }
@@ -68,7 +68,7 @@ final class UpdateMailbox<Element: Identifiable & Sendable>: Sendable where Elem
   private func waitForChange() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isReady = state.withLock { state in
+        let isReady = state.locked { state in
           if !state.order.isEmpty || state.isClosed || Task.isCancelled { return true }
           state.waiting = continuation
           return false
@@ -81,7 +81,7 @@ final class UpdateMailbox<Element: Identifiable & Sendable>: Sendable where Elem
   }
 
   private func change(_ body: (inout State) -> Void) {
-    let waiting = state.withLock { state in
+    let waiting = state.locked { state in
       body(&state)
       return state.waiting.take()
     }

@@ -17,10 +17,10 @@ public enum AppStore {
   /// ``use(_:)``, else that of the socket that `PULLBOX_AGENT_SOCKET` names, else that of the default socket. Throws `HTTPClientError` when the client cannot be made.
   public static var agent: AgentClient {
     get throws {
-      if let chosen = chosen.withLock({ $0 }) { return chosen }
+      if let chosen = chosen.locked({ $0 }) { return chosen }
       let made = try AgentClient(
         socketPath: ProcessEnvironment.variables["PULLBOX_AGENT_SOCKET"] ?? AgentClient.defaultSocketPath)
-      return chosen.withLock { chosen in
+      return chosen.locked { chosen in
         chosen = chosen ?? made
         return chosen ?? made
       }
@@ -32,7 +32,7 @@ public enum AppStore {
   public static func use(_ agent: AgentClient, session: SessionName? = nil) {
     var agent = agent
     agent.session = session ?? agent.session
-    chosen.withLock { [agent] in $0 = agent }
+    chosen.locked { [agent] in $0 = agent }
   }
 
   /// Names the app to that agent, for the whole process: what it buys, redeems and restores bears the name, also after a restart, and

@@ -33,7 +33,7 @@ public final class SignedDataVerifier: Sendable {
   }
 
   /// Chains that are kept.
-  public var chainCount: Int { chains.withLock { $0.count } }
+  public var chainCount: Int { chains.locked { $0.count } }
 
   /// The payload, when the key that the header's certificates name has signed it and they lead to a root, all valid at
   /// `moment`. Throws ``ReceiptError``: `malformed`, `chainInvalid`, `markerMissing`, `signatureInvalid`. Costs up to a
@@ -42,7 +42,7 @@ public final class SignedDataVerifier: Sendable {
     // All that decides on the chain stands in the header, so one that was seen is known by its digest.
     let digests = data.digests
     let now = timer.now()
-    let known = chains.withLock { $0[digests.header] }
+    let known = chains.locked { $0[digests.header] }
     let chain: SignedDataChain
     let isNew: Bool
     if let known, now < known.end, known.chain.validity.contains(moment) {
@@ -59,7 +59,7 @@ public final class SignedDataVerifier: Sendable {
   }
 
   private func keep(_ chain: SignedDataChain, as digest: SHA256Digest, at now: MonotonicInstant) {
-    chains.withLock { chains in
+    chains.locked { chains in
       chains = chains.filter { now < $0.value.end }
       if chains.count >= Self.maximumCount, let oldest = chains.min(by: { $0.value.end < $1.value.end }) {
         chains[oldest.key] = nil

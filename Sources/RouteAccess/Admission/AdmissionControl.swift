@@ -66,7 +66,7 @@ package final class AdmissionControl: Sendable {
   }
 
   /// The limits in force.
-  package var limits: AdmissionLimits { state.withLock { $0.limits } }
+  package var limits: AdmissionLimits { state.locked { $0.limits } }
 
   /// Admits a request, which then counts as in progress from its turn until ``didAnswer(_:)`` or ``suspend(_:)``. `address` is the
   /// client's, not a proxy's; `client` stands for what the request names. Throws `too-many-requests` or `unavailable` with
@@ -84,7 +84,7 @@ package final class AdmissionControl: Sendable {
     guard case .later(let number) = turn else { return }
     let ending = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let ending = state.withLock { state in
+        let ending = state.locked { state in
           let ending = state.endings.removeValue(forKey: number)
           if ending == nil { state.waiters[number] = continuation }
           return ending
@@ -111,7 +111,7 @@ package final class AdmissionControl: Sendable {
   /// Charges what a request names in its body, for a request that is in progress. Throws `too-many-requests`.
   package func charge(_ kind: AdmissionClass, client: ClientKey) throws(Problem) {
     let now = timer.now().nanoseconds
-    let refusal = state.withLock { state in state.charge(kind, client: client, now: now) }
+    let refusal = state.locked { state in state.charge(kind, client: client, now: now) }
     if let refusal { throw refusal.problem }
   }
 
@@ -119,7 +119,7 @@ package final class AdmissionControl: Sendable {
   /// `too-many-requests`.
   package func charge(_ kind: AdmissionClass, address: PeerAddress) throws(Problem) {
     let now = timer.now().nanoseconds
-    let refusal = state.withLock { state in state.charge(kind, address: address, now: now) }
+    let refusal = state.locked { state in state.charge(kind, address: address, now: now) }
     if let refusal { throw refusal.problem }
   }
 
@@ -166,7 +166,7 @@ package final class AdmissionControl: Sendable {
   }
 
   private func change(_ body: (inout State) -> Void) {
-    let wakes = state.withLock { state in
+    let wakes = state.locked { state in
       body(&state)
       defer { state.wakes = [] }
       return state.wakes
@@ -177,7 +177,7 @@ package final class AdmissionControl: Sendable {
   private func take(
     _ body: (inout State) -> Result<Turn, Refusal>
   ) throws(Problem) -> Turn {
-    switch state.withLock({ body(&$0) }) {
+    switch state.locked({ body(&$0) }) {
     case .success(let turn): return turn
     case .failure(let refusal): throw refusal.problem
     }
@@ -186,11 +186,11 @@ package final class AdmissionControl: Sendable {
   /// Seconds after which a client that found no place for its connection is to come back.
   package func secondsForConnection() -> Int {
     let now = timer.now().nanoseconds
-    return Refusal.seconds(state.withLock { $0.delayForConnection(now: now) })
+    return Refusal.seconds(state.locked { $0.delayForConnection(now: now) })
   }
 
   /// The counts of each class since the start.
-  package var counts: [AdmissionClass: Counts] { state.withLock { $0.classes.mapValues(\.counts) } }
+  package var counts: [AdmissionClass: Counts] { state.locked { $0.classes.mapValues(\.counts) } }
 }
 
 /// Stands for an address, a device, a grant or a key in the table of buckets. Hashing is seeded for each process: a

@@ -71,18 +71,18 @@ package final class BodyBudget: Sendable {
 
   /// Takes effect for the next bytes; bodies that have room keep it.
   func setBudget(_ bytes: ByteCount) {
-    state.withLock { $0.ledger.setBudget(Int(clamping: bytes.rawValue)) }
+    state.locked { $0.ledger.setBudget(Int(clamping: bytes.rawValue)) }
   }
 
-  var bytesHeld: Int { state.withLock { $0.ledger.held } }
+  var bytesHeld: Int { state.locked { $0.ledger.held } }
   /// Bodies that got no room, and those that came too slowly, since the start.
-  var refusals: (noRoom: Int, timedOut: Int) { state.withLock { ($0.refused, $0.timedOut) } }
+  var refusals: (noRoom: Int, timedOut: Int) { state.locked { ($0.refused, $0.timedOut) } }
 
   /// A reservation of nothing yet, for which another body may be ended (``BodyLedger/maximumArriving``). The caller
   /// releases it once the request is answered.
   func makeReservation(for body: RequestBody) -> Reservation {
     let now = timer.now()
-    let (identifier, effects) = state.withLock { state in
+    let (identifier, effects) = state.locked { state in
       state.note(state.ledger.makePlace(now: now))
       let identifier = state.ledger.begin(now: now)
       state.bodies[identifier] = body
@@ -98,7 +98,7 @@ package final class BodyBudget: Sendable {
   }
 
   private func change(_ body: (inout State) -> BodyLedger.Changes) {
-    let effects = state.withLock { state in
+    let effects = state.locked { state in
       let changes = body(&state)
       state.note(changes)
       return state.takeEffects()
@@ -122,11 +122,11 @@ package final class BodyBudget: Sendable {
     }
 
     func didReceive(_ count: Int) {
-      budget.state.withLock { $0.ledger.didReceive(count, for: identifier) }
+      budget.state.locked { $0.ledger.didReceive(count, for: identifier) }
     }
 
     func didEnd() {
-      budget.state.withLock { state in
+      budget.state.locked { state in
         state.ledger.didEnd(identifier)
         state.bodies[identifier] = nil
       }

@@ -115,10 +115,10 @@ private final class AdmittedPlace: Sendable {
   deinit { leave() }
 
   /// The request has it until it is asked again, and answered.
-  func keep() { isLeft.withLock { $0 = true } }
+  func keep() { isLeft.locked { $0 = true } }
 
   func leave() {
-    let wasLeft = isLeft.withLock { isLeft in
+    let wasLeft = isLeft.locked { isLeft in
       defer { isLeft = true }
       return isLeft
     }
@@ -151,13 +151,13 @@ private final class AdmittedBody: BodyReservation {
 
   /// Why the request has no place though its body has arrived: a problem, or `CancellationError`.
   var refusal: (any Error)? {
-    place.withLock { place in
+    place.locked { place in
       if case .refused(let error) = place { error } else { nil }
     }
   }
 
   func reserve(_ count: Int) async throws(RequestBodyError) {
-    place.withLock { place in
+    place.locked { place in
       guard case .held = place else { return }
       place = .given
       control.suspend(kind)
@@ -170,12 +170,12 @@ private final class AdmittedBody: BodyReservation {
   func didArrive() async throws(RequestBodyError) {
     // While it waits for its place it is not among those that could be ended for another.
     room.didEnd()
-    guard place.withLock({ if case .given = $0 { true } else { false } }) else { return }
+    guard place.locked({ if case .given = $0 { true } else { false } }) else { return }
     do {
       try await control.wait(for: control.resume(kind))
-      place.withLock { $0 = .regained }
+      place.locked { $0 = .regained }
     } catch {
-      place.withLock { $0 = .refused(error) }
+      place.locked { $0 = .refused(error) }
       throw RequestBodyError(.noRoom)
     }
   }
@@ -185,7 +185,7 @@ private final class AdmittedBody: BodyReservation {
   /// The request is answered: its memory and its place are free.
   func didAnswer() {
     room.release()
-    place.withLock { place in
+    place.locked { place in
       switch place {
       case .held, .regained: control.didAnswer(kind)
       case .given, .refused: break

@@ -89,7 +89,7 @@ package final class Approvals: Sendable {
   func register(
     _ method: HTTPMethod, _ pattern: String, scope: OperatorScope, use responder: @escaping Responder
   ) {
-    steps.withLock { $0["\(method.rawValue) \(pattern)"] = Step(scope: scope, responder: responder) }
+    steps.locked { $0["\(method.rawValue) \(pattern)"] = Step(scope: scope, responder: responder) }
   }
 
   /// Answers a request for a step: by `responder`, unless `rule` says that it needs an approval. Then it is kept, and
@@ -195,7 +195,7 @@ package final class Approvals: Sendable {
   func approve(_ id: Int64, by actor: Operator) async throws -> Approval {
     let entry = try await entry(id)
     try require(actor, for: entry.approval)
-    let step = steps.withLock { $0["\(entry.request.method) \(entry.request.pattern)"] }
+    let step = steps.locked { $0["\(entry.request.method) \(entry.request.pattern)"] }
     guard let step, step.scope == entry.approval.scope else {
       throw Problem(.stateConflict, "this version of the server has no such step any more")
     }

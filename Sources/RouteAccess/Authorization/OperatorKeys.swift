@@ -71,7 +71,7 @@ package final class OperatorKeys: Sendable {
   package func replace(
     _ keys: [Key], needsSecondKey: Bool, reviewsProducts: Bool = false, needsSecondOperator: Bool = false
   ) {
-    rules.withLock {
+    rules.locked {
       $0 = Rules(
         keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts,
         needsSecondOperator: needsSecondOperator)
@@ -79,13 +79,13 @@ package final class OperatorKeys: Sendable {
   }
 
   /// Whether the key that approves a version must be another than the one that submitted it.
-  package var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey || $0.needsSecondOperator } }
+  package var needsSecondKey: Bool { rules.locked { $0.needsSecondKey || $0.needsSecondOperator } }
 
   /// Whether what cannot be taken back waits for another key's approval; see ``Approvals``.
-  package var needsSecondOperator: Bool { rules.withLock { $0.needsSecondOperator } }
+  package var needsSecondOperator: Bool { rules.locked { $0.needsSecondOperator } }
 
   /// Whether no product is for sale that was not approved.
-  package var reviewsProducts: Bool { rules.withLock { $0.reviewsProducts } }
+  package var reviewsProducts: Bool { rules.locked { $0.reviewsProducts } }
 
   /// The holder of the key that the request carries, or in whose name it is made (``actingWith(_:_:)``). Throws `unauthorized`
   /// without a known key, `too-many-requests` for an unknown one from an address that has offered many, `forbidden` where it lacks
@@ -110,7 +110,7 @@ package final class OperatorKeys: Sendable {
   /// The key that was offered in a request. Throws `unauthorized` for an unknown one, and `too-many-requests` where its address has
   /// offered many.
   package func key(_ offered: String, from request: HTTPRequest) throws(Problem) -> Key {
-    let keys = rules.withLock { $0.keys }
+    let keys = rules.locked { $0.keys }
     if let key = keys.first(where: { $0.secret.matches(offered) }) { return key }
     if let seconds = wrongKeys.charge(client(request)) {
       throw Problem(
@@ -121,13 +121,13 @@ package final class OperatorKeys: Sendable {
 
   /// The holder of the key with that digest; nil where there is no such key any more.
   package func holder(ofKeyWith secret: SecretDigest) -> Operator? {
-    rules.withLock { $0.keys }.first { $0.secret == secret }?.holder
+    rules.locked { $0.keys }.first { $0.secret == secret }?.holder
   }
 
   /// The digest of the key that the request carries, or in whose name it is made; nil for an unknown one. It is no authorization.
   func secret(of request: HTTPRequest) -> SecretDigest? {
     if let key = Self.acting { return key }
-    let keys = rules.withLock { $0.keys }
+    let keys = rules.locked { $0.keys }
     return keys.first { $0.secret.matches(request.bearerToken) }?.secret
   }
 

@@ -61,12 +61,12 @@ package final class WrongKeys: Sendable {
   }
 
   /// Addresses that are remembered.
-  package var addresses: Int { entries.withLock { $0.count } }
+  package var addresses: Int { entries.locked { $0.count } }
 
   /// Notes a wrong key from that peer. Nil while it may offer more, else the whole seconds to wait.
   package func charge(_ peer: PeerAddress) -> Int? {
     let now = timer.now().nanoseconds
-    return entries.withLock { entries in
+    return entries.locked { entries in
       var network: PeerNetwork? = PeerNetwork(limiting: peer)
       if entries[network] == nil, entries.count >= Self.maximumAddresses {
         if !isReported { entries = entries.filter { $0.value.paidUntil > now } }
@@ -85,7 +85,7 @@ package final class WrongKeys: Sendable {
   /// Where no report may be made now, the counts wait for the next time. Forgets addresses that have been quiet.
   func takeReports() -> [Report] {
     let now = timer.now().nanoseconds
-    return entries.withLock { entries in
+    return entries.locked { entries in
       var due: [(network: PeerNetwork?, count: Int)] = []
       for (network, entry) in entries where entry.isDue(now) {
         if entry.count > 0 {
@@ -115,7 +115,7 @@ package final class WrongKeys: Sendable {
   /// How many of so many reports there may be now; these are paid for.
   private func takeRoom(for count: Int, at now: UInt64) -> Int {
     let interval = UInt64(Self.reportInterval.nanoseconds)
-    return reportsPaidUntil.withLock { paidUntil in
+    return reportsPaidUntil.locked { paidUntil in
       let debt = max(paidUntil, now) - now
       let free = (Self.reportBurst * interval - min(debt, Self.reportBurst * interval)) / interval
       let room = min(count, Int(clamping: free))
@@ -126,10 +126,10 @@ package final class WrongKeys: Sendable {
 
   /// Takes back what could not be written down; the next ``takeReports()`` has it again.
   func restore(_ reports: [Report]) {
-    reportsPaidUntil.withLock { paidUntil in
+    reportsPaidUntil.locked { paidUntil in
       paidUntil -= min(paidUntil, UInt64(reports.count) * UInt64(Self.reportInterval.nanoseconds))
     }
-    entries.withLock { entries in
+    entries.locked { entries in
       for report in reports {
         entries[report.network, default: Entry()].count += report.count
         entries[report.network]?.reportedAt = nil

@@ -56,10 +56,10 @@ final class GoogleAuthority: Sendable {
   }
 
   /// The URL of the token endpoint; empty until ``adopt(tokenAddress:)``.
-  var tokenAddress: String { address.withLock { $0 } }
+  var tokenAddress: String { address.locked { $0 } }
 
   /// Sets the URL that key files name, and that assertions may have as their audience.
-  func adopt(tokenAddress: String) { address.withLock { $0 = tokenAddress } }
+  func adopt(tokenAddress: String) { address.locked { $0 = tokenAddress } }
 
   /// The JSON of a key file, with the member names of Google's.
   struct KeyFile: Encodable {
@@ -145,7 +145,7 @@ final class GoogleAuthority: Sendable {
       throw Refusal(error: "invalid_scope", description: "The scope is not \(Self.scope).")
     }
     let token = "ya29." + Base64.encode(RandomBytes.make(48), .url)
-    tokens.withLock { tokens in
+    tokens.locked { tokens in
       tokens = tokens.filter { $0.value > now }
       if tokens.count >= Self.maximumTokens, let oldest = tokens.min(by: { $0.value < $1.value }) {
         tokens[oldest.key] = nil
@@ -162,11 +162,11 @@ final class GoogleAuthority: Sendable {
   func accepts(_ token: String?) -> Bool {
     guard let token else { return false }
     let now = clock.now()
-    return tokens.withLock { $0[token].map { now < $0 } ?? false }
+    return tokens.locked { $0[token].map { now < $0 } ?? false }
   }
 
   /// Every access token counts no more.
-  func withdrawTokens() { tokens.withLock { $0 = [:] } }
+  func withdrawTokens() { tokens.locked { $0 = [:] } }
 
   // MARK: Identity tokens
 

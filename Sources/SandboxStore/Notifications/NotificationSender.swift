@@ -96,7 +96,7 @@ final class NotificationSender: Sendable {
       }
     }
     let delivered = sent.count { $0.attempts.last?.sendAttemptResult == .success }
-    counts.withLock { counts in
+    counts.locked { counts in
       counts.delivered += delivered
       counts.refused += sent.count - delivered
     }
@@ -202,7 +202,7 @@ extension NotificationSender: MetricSource {
         help: "Attempts to send a notification that it did not take."
       ) { $0.refused },
     ]
-    metrics.register(attempts) { self.counts.withLock { $0 } }
+    metrics.register(attempts) { self.counts.locked { $0 } }
   }
 }
 

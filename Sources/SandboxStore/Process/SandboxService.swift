@@ -54,19 +54,19 @@ final class SandboxService: Service {
       await opened.close()
       throw error
     }
-    open.withLock { $0 = opened }
-    renewing.withLock { $0 = Task { [log] in await opened.work(log: log) } }
+    open.locked { $0 = opened }
+    renewing.locked { $0 = Task { [log] in await opened.work(log: log) } }
     log.info("the store is open", ["addresses": "\(addresses.map(\.description).joined(separator: " "))"])
   }
 
   /// Ends the work in the background and waits for it, then answers the requests that have arrived, and
   /// closes everything. Does nothing for a store that is not open.
   func stop() async {
-    let opened = open.withLock { open in
+    let opened = open.locked { open in
       defer { open = nil }
       return open
     }
-    let task = renewing.withLock { $0.take() }
+    let task = renewing.locked { $0.take() }
     task?.cancel()
     await task?.value
     await opened?.close()
@@ -74,7 +74,7 @@ final class SandboxService: Service {
 
   /// Where it listens; empty while it does not.
   var addresses: [ServerAddress] {
-    open.withLock { $0?.server.boundAddresses ?? [] }
+    open.locked { $0?.server.boundAddresses ?? [] }
   }
 }
 

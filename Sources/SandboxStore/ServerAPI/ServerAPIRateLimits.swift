@@ -44,7 +44,7 @@ final class ServerAPIRateLimiter: Sendable {
   /// Counts a request. Throws 4290000 with the end of the hour for one too many.
   func admit(_ kind: ServerAPIRateLimits.Kind) throws(ServerAPIError) {
     let hour = clock.now().secondsSinceEpoch / 3600
-    let isAdmitted = state.withLock { state in
+    let isAdmitted = state.locked { state in
       if state.hour != hour { state = State(hour: hour) }
       let count = state.counts[kind, default: 0]
       guard count < limits.perHour[kind] ?? .max else { return false }

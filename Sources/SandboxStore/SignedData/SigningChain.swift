@@ -30,35 +30,35 @@ final class SigningChain: Sendable {
   /// has the new leaf.
   func adopt(responder: String) throws {
     let authority = try directory.signedDataAuthority(now: clock.now(), responder: responder)
-    state.withLock { $0.authority = authority }
+    state.locked { $0.authority = authority }
   }
 
   /// The leaf counts no more. Blocks. It is written down before the responder says so, and signatures go on
   /// with the same leaf. ``renew()`` ends that.
   func revokeLeaf() throws -> CertificateStatus {
-    let leaf = state.withLock { $0.authority.leaf }
+    let leaf = state.locked { $0.authority.leaf }
     try directory.write(revoked: [leaf])
     let serial = try leaf.serialNumber()
-    state.withLock { _ = $0.revoked.insert(serial) }
+    state.locked { _ = $0.revoked.insert(serial) }
     return CertificateStatus(serialNumber: serial.description, isRevoked: true)
   }
 
   /// Makes intermediate and leaf anew under the same root. Blocks. No certificate is revoked afterwards, not
   /// even an earlier leaf that was. Throws ``SandboxStoreError`` where the certificates name no responder.
   func renew() throws -> CertificateStatus {
-    let responder = try state.withLock { try $0.authority.responder() }
+    let responder = try state.locked { try $0.authority.responder() }
     guard let responder else { throw SandboxStoreError("the certificates name no responder") }
     let authority = try directory.renewSignedDataAuthority(now: clock.now(), responder: responder)
     try directory.write(revoked: [])
     let serial = try authority.leaf.serialNumber()
-    state.withLock { $0 = State(authority: authority) }
+    state.locked { $0 = State(authority: authority) }
     return CertificateStatus(serialNumber: serial.description, isRevoked: false)
   }
 
   /// Returns the responder's answer to a request in DER. The answer is signed at the present second. What is
   /// no request is answered as RFC 6960 section 2.3 says, with a status and without a signature.
   func answer(to request: [UInt8]) -> [UInt8] {
-    let (authority, revoked) = state.withLock { ($0.authority, $0.revoked) }
+    let (authority, revoked) = state.locked { ($0.authority, $0.revoked) }
     return authority.ocspResponse(to: request, at: clock.now().wholeSeconds, revoked: revoked)
   }
 
@@ -72,7 +72,7 @@ final class SigningChain: Sendable {
 
 extension SigningChain: PayloadSigner {
   func sign(_ payload: [UInt8]) throws -> String {
-    try state.withLock { $0.authority }.sign(payload)
+    try state.locked { $0.authority }.sign(payload)
   }
 }
 

@@ -178,9 +178,9 @@ final class PurchasesUnderWay: Sendable {
   private let transactions = Mutex<Set<Int64>>([])
 
   /// To be called within the database transaction that makes it purchasing.
-  func insert(_ transaction: Int64) { _ = transactions.withLock { $0.insert(transaction) } }
+  func insert(_ transaction: Int64) { _ = transactions.locked { $0.insert(transaction) } }
 
-  func remove(_ transaction: Int64) { _ = transactions.withLock { $0.remove(transaction) } }
+  func remove(_ transaction: Int64) { _ = transactions.locked { $0.remove(transaction) } }
 
-  func contains(_ transaction: Int64) -> Bool { transactions.withLock { $0.contains(transaction) } }
+  func contains(_ transaction: Int64) -> Bool { transactions.locked { $0.contains(transaction) } }
 }

@@ -18,11 +18,11 @@ public final class AsyncSignal: Sendable {
   public init() {}
 
   /// Whether a task waits that no signal has woken.
-  var isAwaited: Bool { state.withLock { $0.waiter != nil } }
+  var isAwaited: Bool { state.locked { $0.waiter != nil } }
 
   /// Wakes the waiting task; without one, the next wait returns at once.
   public func signal() {
-    let waiter = state.withLock { state in
+    let waiter = state.locked { state in
       let waiter = state.waiter.take()
       state.isSignalled = waiter == nil
       return waiter
@@ -55,7 +55,7 @@ public final class AsyncSignal: Sendable {
   private func wait() async -> Bool {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let outcome = state.withLock { state -> Bool? in
+        let outcome = state.locked { state -> Bool? in
           precondition(state.waiter == nil, "one task waits at a time")
           if state.isSignalled {
             state.isSignalled = false
@@ -68,7 +68,7 @@ public final class AsyncSignal: Sendable {
         if let outcome { continuation.resume(returning: outcome) }
       }
     } onCancel: {
-      state.withLock { $0.waiter.take() }?.resume(returning: false)
+      state.locked { $0.waiter.take() }?.resume(returning: false)
     }
   }
 }

@@ -155,10 +155,10 @@ public enum Daemon {
     // Unstructured: there is no task yet that could be its parent.
     Task {
       let result = await work()
-      code.withLock { $0 = result }
+      code.locked { $0 = result }
       done.signal()
     }
     done.wait()
-    return code.withLock { $0 }
+    return code.locked { $0 }
   }
 }

@@ -22,12 +22,12 @@ public final class Event: Sendable {
   public init() {}
 
   /// Once true, always true.
-  public var hasHappened: Bool { state.withLock { $0.hasHappened } }
+  public var hasHappened: Bool { state.locked { $0.hasHappened } }
 
   /// Happens now; false when it had before.
   @discardableResult
   public func happen() -> Bool {
-    let waiting: [CheckedContinuation<Void, Never>]? = state.withLock { state in
+    let waiting: [CheckedContinuation<Void, Never>]? = state.locked { state in
       guard !state.hasHappened else { return nil }
       state.hasHappened = true
       defer { state.waiting = [:] }
@@ -39,13 +39,13 @@ public final class Event: Sendable {
 
   /// Returns when it happens or has happened, and when the task is cancelled.
   public func wait() async {
-    let identifier = state.withLock { state in
+    let identifier = state.locked { state in
       state.nextIdentifier += 1
       return state.nextIdentifier
     }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isOver = state.withLock { state in
+        let isOver = state.locked { state in
           if state.hasHappened || state.cancelled.remove(identifier) != nil { return true }
           state.waiting[identifier] = continuation
           return false
@@ -53,7 +53,7 @@ public final class Event: Sendable {
         if isOver { continuation.resume() }
       }
     } onCancel: {
-      let continuation: CheckedContinuation<Void, Never>? = state.withLock { state in
+      let continuation: CheckedContinuation<Void, Never>? = state.locked { state in
         if let continuation = state.waiting.removeValue(forKey: identifier) { return continuation }
         state.cancelled.insert(identifier)
         return nil
@@ -61,6 +61,6 @@ public final class Event: Sendable {
       continuation?.resume()
     }
     // A cancellation that came after the wait's end left its mark.
-    state.withLock { _ = $0.cancelled.remove(identifier) }
+    state.locked { _ = $0.cancelled.remove(identifier) }
   }
 }

@@ -56,7 +56,7 @@ public final class Worker: Sendable {
   }
 
   /// The current activity, for tests that move the worker's clock once nothing works any more.
-  public var standing: Standing { signal.isAwaited ? wait.withLock { $0 } : .working }
+  public var standing: Standing { signal.isAwaited ? wait.locked { $0 } : .working }
 
   /// Runs `pass`, for the first time at once, until the task is cancelled. What a pass throws goes to
   /// `onFailure`, unless the task was cancelled meanwhile; the next pass comes after a backoff, or at a wake.
@@ -86,9 +86,9 @@ public final class Worker: Sendable {
 
   /// Waits for a wake, and at most for that time; without an end for nil.
   private func rest(atMost pause: Duration?) async {
-    wait.withLock { $0 = pause == nil ? .waiting : .pausing }
+    wait.locked { $0 = pause == nil ? .waiting : .pausing }
     await signal.wait(atMost: pause, clock: clock)
-    wait.withLock { $0 = .working }
+    wait.locked { $0 = .working }
   }
 
   /// Runs `pass` again and again, `interval` after the start and after the end of each pass, until the task

@@ -19,7 +19,7 @@ public final class StandardStream: Sendable {
   private let wasClosed = Atomic(false)
 
   /// Why text was lost; nil if none was. A reader that closes the stream is not an error.
-  public var loss: SystemError? { firstLoss.withLock { $0 } }
+  public var loss: SystemError? { firstLoss.locked { $0 } }
 
   /// The stream of that descriptor.
   private init(_ number: Int32) {
@@ -52,7 +52,7 @@ public final class StandardStream: Sendable {
       try descriptor.write(bytes.span)
       return true
     } catch {
-      if error.number != EPIPE { firstLoss.withLock { $0 = $0 ?? error } }
+      if error.number != EPIPE { firstLoss.locked { $0 = $0 ?? error } }
       return false
     }
   }

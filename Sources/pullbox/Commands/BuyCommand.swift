@@ -98,10 +98,10 @@ enum BuyCommand: Command {
     let latest = Mutex(PurchaseTracker(transaction.id))
     try await withTimeout(try context.timeout()) {
       try await wait(for: transaction, with: agent, on: context.console) { tracker in
-        latest.withLock { $0 = tracker }
+        latest.locked { $0 = tracker }
       }
     } expired: {
-      latest.withLock(\.expiry)
+      latest.locked(\.expiry)
     }
     let finished = try await agent.transaction(transaction.id)
     var downloads: [DownloadStatus] = []

@@ -14,11 +14,11 @@ enum DownloadWait {
     private let downloads = Mutex<[DownloadIdentifier: DownloadStatus]>([:])
 
     /// Takes in a status; from any thread.
-    func note(_ download: DownloadStatus) { downloads.withLock { $0[download.id] = download } }
+    func note(_ download: DownloadStatus) { downloads.locked { $0[download.id] = download } }
 
     /// How the wait ends when its time is over. What waits for room alone is told by its own code.
     var expiry: CommandFailure {
-      let waiting = downloads.withLock { $0.values.filter { !$0.state.isFinal }.sorted { $0.id < $1.id } }
+      let waiting = downloads.locked { $0.values.filter { !$0.state.isFinal }.sorted { $0.id < $1.id } }
       if let download = waiting.first(where: { $0.reason == "insufficient-space" }) {
         return CommandFailure(
           .noSpace, "\(download.name) \(download.standing); the agent goes on when there is room")

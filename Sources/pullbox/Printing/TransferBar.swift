@@ -69,7 +69,7 @@ final class TransferBar: Sendable {
   /// `note` replaces speed and time. Any thread may call this.
   func report(_ done: ByteCount, of total: ByteCount, note: String? = nil) {
     let now = clock.now()
-    values.withLock { values in
+    values.locked { values in
       values.done = done
       values.total = total
       values.note = note
@@ -88,9 +88,9 @@ final class TransferBar: Sendable {
 
   /// A frame on a terminal. In a log it is a line for every tenth and for each new note.
   private func draw() {
-    screen.withLock { screen in
+    screen.locked { screen in
       guard !screen.isOver else { return }
-      let line = values.withLock { Self.line(label: label, $0) }
+      let line = values.locked { Self.line(label: label, $0) }
       if let columns = terminal.columns {
         let bar = line.line(columns: columns)
         StandardStream.error.write(screen.lines.frame([bar], columns: columns))
@@ -106,7 +106,7 @@ final class TransferBar: Sendable {
 
   /// Removes the bar from the screen: the command prints the result.
   private func clear() {
-    screen.withLock { screen in
+    screen.locked { screen in
       screen.isOver = true
       guard let columns = terminal.columns else { return }
       StandardStream.error.write(screen.lines.frame([], columns: columns))

@@ -25,12 +25,12 @@ enum InterruptHandler {
 
   /// Has ``removeTemporaryFiles()`` remove `path`. A path that is removed before that is no error.
   static func removeAtEnd(_ path: String) {
-    temporaryPaths.withLock { _ = $0.insert(path) }
+    temporaryPaths.locked { _ = $0.insert(path) }
   }
 
   /// Called when the command has ended and when a signal has ended it.
   static func removeTemporaryFiles() {
-    for path in temporaryPaths.withLock({ $0 }) {
+    for path in temporaryPaths.locked({ $0 }) {
       // What stays is removed by the next run.
       _ = try? FileSystem.removeRecursively(path)
     }
