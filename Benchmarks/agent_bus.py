@@ -199,6 +199,14 @@ def bus_rows(arguments, services, Agent, package):
 
 # ---- a foreground
 
+# As its unit, the agent has a control group of its own, by which it tells its waits for the disk from those of others.
+IN_A_GROUP = """set -e
+mount -t cgroup2 none /sys/fs/cgroup
+mkdir -p /sys/fs/cgroup/pullbox-bench
+echo $$ >/sys/fs/cgroup/pullbox-bench/cgroup.procs
+exec "$@"
+"""
+
 
 def read_disk(arguments):
     """Bytes a second that a reader of small blocks has."""
@@ -215,8 +223,8 @@ def send_bytes(port):
 
 
 def beside_rows(arguments, services, Agent, package):
-    """A foreground alone and beside a download in the background, in turn. The server's threads go behind all others: it would be on
-    another machine."""
+    """A foreground alone and beside a download in the background, in turn, by root. The server's threads go behind all others: it would be
+    on another machine."""
     missing = [name for name in ("fio", "iperf3") if shutil.which(name) is None]
     if missing:
         say(f"  beside: there is no {' and no '.join(missing)}; nothing is measured")
@@ -234,7 +242,7 @@ def beside_rows(arguments, services, Agent, package):
             use()
             for _ in range(arguments.runs):
                 alone = use()
-                with Agent(arguments, services) as agent:
+                with Agent(arguments, services, wrapper=("unshare", "--mount", "sh", "-c", IN_A_GROUP, "sh")) as agent:
                     agent.pullbox("buy", product, "--yes")
 
                     def download():

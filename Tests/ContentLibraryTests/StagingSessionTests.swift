@@ -123,6 +123,26 @@ import Testing
     #expect(pauses.current == [whole, rest, whole, rest, whole, rest])
   }
 
+  @Test("in the background others have it for four times as long as each write took", .timeLimit(.minutes(1)))
+  func backgroundRests() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 2 << 20))
+    let queue = PieceQueue(of: bench.package.manifest)
+    let pauses = Locked<[Duration]>([])
+    let session = bench.session(clock: SlowClock()) { duration in
+      let count = pauses.withLock { pauses in
+        pauses.append(duration)
+        return pauses.count
+      }
+      if count == 2 { queue.close() }
+    }
+    #expect(bench.progress.setPriority(.background))
+    try bench.append([0, 1], to: queue)
+    let result = try await session.writePieces(
+      queue, buffers: bench.buffers, progress: bench.progress, stop: {})
+    #expect(result.pieces.isComplete)
+    #expect(pauses.current == [.milliseconds(20), .milliseconds(20)])
+  }
+
   @Test("a rest ends when no other wants the disk any more", .timeLimit(.minutes(1))) func restEnds()
     async throws
   {

@@ -178,9 +178,11 @@ package actor StagingSession {
         let verified = try verification.get()
         let began = clock.now()
         note(try begin(verified))
-        if progress.isYielding {
+        if let factor = DiskRest.factor(of: progress) {
           note(try finishWrites())
-          rest(after: clock.now() - began) { progress.isYielding && !queue.isClosed }
+          rest(for: (clock.now() - began) * factor) {
+            DiskRest.factor(of: progress) != nil && !queue.isClosed
+          }
         }
       } catch is PieceMismatch {
         held -= 1
@@ -197,10 +199,10 @@ package actor StagingSession {
     return result
   }
 
-  /// Leaves the disk to others behind a write that took so long, while `others` tells that they want it.
-  private func rest(after writing: Duration, while others: () -> Bool) {
-    var rest = min(writing * DiskRest.factor, DiskRest.longest)
-    while rest > .zero, others() {
+  /// Leaves the disk to others behind a write, while `standsBack`.
+  private func rest(for duration: Duration, while standsBack: () -> Bool) {
+    var rest = min(duration, DiskRest.longest)
+    while rest > .zero, standsBack() {
       pause(min(rest, DiskRest.step))
       rest -= DiskRest.step
     }
@@ -290,13 +292,20 @@ package actor StagingSession {
   }
 }
 
-/// The rests of a transfer that writes while the machine has other work.
+/// The rests of a transfer that leaves the disk to others.
 enum DiskRest {
-  /// A rest is so many times as long as the write before it: however slow the disk is, others have it for 24 of 25 parts of the time.
+  /// While the machine has other work: however slow the disk is, others have it for 24 of 25 parts of the time.
   static let factor = 24
+  /// In the background as long as that is not known, which takes the kernel some seconds: for four of five parts.
+  static let backgroundFactor = 4
   static let longest: Duration = .seconds(2)
-  /// Between two looks whether others still want it.
+  /// Between two looks whether it still stands back.
   static let step: Duration = .milliseconds(100)
+
+  /// By how much longer than the write before it a rest is; nil for none.
+  static func factor(of progress: TransferProgress) -> Int? {
+    progress.isYielding ? factor : progress.priority == .background ? backgroundFactor : nil
+  }
 }
 
 /// The sessions of the jobs that were worked on last, so that a setback costs no reading. One that makes room for
