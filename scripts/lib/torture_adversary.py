@@ -34,6 +34,8 @@ class Adversary:
         self.confused = set()
         # When the clock of the store whose receipts are shown was turned, by how many seconds and millionths; and when its last statement is over.
         self.turned, self.statements_until = (time.time(), 0, 0), 0
+        # Until when it may have dated something wrong.
+        self.misdated_until = 0
         # Begin and end of each time of which a server that was put back knows nothing.
         self.lost = []
         self.backup, self.rots = None, Rots(system, people, transcript)
@@ -316,6 +318,9 @@ class Adversary:
                 relay.lift()
                 self.spoiled.discard(name)
         self.note_statements()
+        if self.turned[1:] != (0, 0):
+            # A clock that is set is less than a minute ahead.
+            self.misdated_until = time.time() + 60
         self.turned = (time.time(), 0, 0)
         for one in self.system.programs:
             self.heal(one)

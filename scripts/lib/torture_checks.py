@@ -114,6 +114,9 @@ class Checks:
         holders = [agent for agent in self.system.agents.values() if agent.owner == owner]
         if any((agent.name, row["product"]) in self.adversary.rots.ever for agent in holders):
             return
+        if self.adversary.turned[1:] != (0, 0) or row["finished"] < self.adversary.misdated_until * 1000:
+            self.look("finishes by a wrong clock")
+            return
         places = [root / row["product"] / versions[0][0] for agent in holders
                   for root in (agent.library, agent.library / ".withdrawn")]
         times = []
