@@ -32,18 +32,20 @@ let systemLibraries: [Target] = [
 let groundwork: [Target] = [
   .target(name: "CoreTypes", dependencies: ["CLinux"]),
   .target(name: "SystemCalls", dependencies: ["CLinux", "CoreTypes"]),
+  .target(name: "Files", dependencies: ["SystemCalls", "CLinux", "CoreTypes"]),
   .target(name: "Crypto", dependencies: ["COpenSSL", "CSodium", "CoreTypes"]),
 ]
 
 let plumbing: [Target] = [
   .target(name: "HTTPParsing", dependencies: ["CLinux", "CoreTypes"]),
-  .target(name: "HTTPServer", dependencies: ["HTTPParsing", "CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
+  .target(
+    name: "HTTPServer", dependencies: ["HTTPParsing", "CLinux", "CTLS", "Files", "SystemCalls", "CoreTypes"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CTLS", "CLinux", "SystemCalls", "CoreTypes"]),
-  .target(name: "Database", dependencies: ["CSQLite", "CSQLiteLog", "SystemCalls", "CoreTypes"]),
+  .target(name: "Database", dependencies: ["CSQLite", "CSQLiteLog", "Files", "SystemCalls", "CoreTypes"]),
   .target(
     name: "PostgreSQLEngine", dependencies: ["CPostgreSQL", "CLinux", "Database", "SystemCalls", "CoreTypes"]),
-  .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
-  .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
+  .target(name: "BlobStore", dependencies: ["Files", "SystemCalls", "Crypto", "CoreTypes"]),
+  .target(name: "ServiceRuntime", dependencies: ["CLinux", "Files", "SystemCalls", "CoreTypes"]),
   .target(
     name: "MessageBus",
     dependencies: ["CMessageBus", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
@@ -55,17 +57,19 @@ let domain: [Target] = [
   .target(name: "Entitlements", dependencies: ["Commerce", "CoreTypes"]),
   .target(
     name: "ContentPackage",
-    dependencies: ["Commerce", "CLinux", "CZlib", "Crypto", "SystemCalls", "CoreTypes"]),
+    dependencies: ["Commerce", "CLinux", "CZlib", "Crypto", "Files", "SystemCalls", "CoreTypes"]),
   .target(
     name: "ContentPacking",
-    dependencies: ["ContentPackage", "Commerce", "CArchive", "CLinux", "Crypto", "SystemCalls", "CoreTypes"]),
+    dependencies: [
+      "ContentPackage", "Commerce", "CArchive", "CLinux", "Crypto", "Files", "SystemCalls", "CoreTypes",
+    ]),
   .target(name: "Receipts", dependencies: ["Commerce", "COpenSSL", "Crypto", "CoreTypes"]),
 ]
 
 let monitoring: [Target] = [
   .target(
     name: "Monitoring",
-    dependencies: ["HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "CoreTypes"])
+    dependencies: ["HTTPServer", "Database", "ServiceRuntime", "Files", "SystemCalls", "CoreTypes"])
 ]
 
 let contract: [Target] = [
@@ -99,12 +103,13 @@ let delivery: [Target] = [
       "HTTPParsing", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
       "HTTPServer",
       "Monitoring",
-      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PackageStorage",
     dependencies: [
-      "ContentPackage", "ObjectStore", "BlobStore", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
+      "ContentPackage", "ObjectStore", "BlobStore", "HTTPClient", "Files", "SystemCalls", "Crypto",
+      "CoreTypes",
     ]),
   .target(
     name: "DeliveryModel", dependencies: ["ServiceAPI", "PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
@@ -155,7 +160,7 @@ let delivery: [Target] = [
       "DeliveryModel", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
       "PullboxAPIServer", "Entitlements", "Commerce", "ContentPackage", "ContentPacking", "HTTPServer",
       "Database",
-      "BlobStore", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "BlobStore", "Monitoring", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "CatalogFeeds",
@@ -187,7 +192,7 @@ let agent: [Target] = [
       "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Entitlements", "Commerce", "ContentPackage",
       "Receipts", "HTTPClient",
       "Database",
-      "ServiceRuntime", "SystemCalls", "Crypto",
+      "ServiceRuntime", "Files", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
   .target(
@@ -195,17 +200,18 @@ let agent: [Target] = [
     dependencies: [
       "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
       "HTTPClient",
-      "Database", "ServiceRuntime", "SystemCalls", "Crypto",
+      "Database", "ServiceRuntime", "Files", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
   .target(
     name: "MachineConditionSources",
-    dependencies: ["AgentRecords", "MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
+    dependencies: ["AgentRecords", "MessageBus", "ServiceRuntime", "Files", "SystemCalls", "CoreTypes"]),
   .target(
     name: "LibraryCatalog",
     dependencies: [
       "ContentLibrary", "AgentRecords", "CatalogDocuments", "PullboxAPI", "PullboxAPIServer", "Commerce",
-      "ContentPackage", "HTTPParsing", "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "ContentPackage", "HTTPParsing", "HTTPServer", "ServiceRuntime", "Files", "SystemCalls", "Crypto",
+      "CoreTypes",
     ]),
 ]
 
@@ -216,7 +222,7 @@ let sandbox: [Target] = [
     dependencies: [
       "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Database",
       "ServiceRuntime",
-      "SystemCalls", "Crypto", "CoreTypes",
+      "Files", "SystemCalls", "Crypto", "CoreTypes",
     ])
 ]
 
@@ -243,7 +249,7 @@ let services: [Target] = [
       "ContentPackage", "ContentPacking",
       "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "ObjectStore", "BlobStore",
       "Monitoring", "ServiceRuntime",
-      "SystemCalls", "Crypto", "CoreTypes",
+      "Files", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "DownloadAgent",
@@ -254,7 +260,8 @@ let services: [Target] = [
       "Entitlements", "Commerce",
       "ContentPackage", "Receipts",
       "HTTPServer",
-      "HTTPClient", "Database", "MessageBus", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto",
+      "HTTPClient", "Database", "MessageBus", "Monitoring", "ServiceRuntime", "Files", "SystemCalls",
+      "Crypto",
       "CoreTypes",
     ]),
   .target(
@@ -262,7 +269,7 @@ let services: [Target] = [
     dependencies: [
       "SandboxRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce", "Receipts", "HTTPServer",
       "HTTPClient",
-      "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "Database", "Monitoring", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PullboxKit",
@@ -273,22 +280,24 @@ let services: [Target] = [
     name: "PullboxOperatorKit",
     dependencies: [
       "CatalogFiles", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
-      "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "HTTPClient", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
-    name: "DesktopService", dependencies: ["MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
+    name: "DesktopService",
+    dependencies: ["MessageBus", "ServiceRuntime", "Files", "SystemCalls", "CoreTypes"]),
   .target(
     name: "PullboxDoctor",
     dependencies: [
       "PullboxKit", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "HTTPClient", "ServiceRuntime",
-      "SystemCalls", "Crypto",
+      "Files", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
 ]
 
 let executables: [Target] = [
   .executableTarget(
-    name: "pullbox-server", dependencies: ["DeliveryService", "ServiceRuntime", "SystemCalls", "CJemalloc"]),
+    name: "pullbox-server",
+    dependencies: ["DeliveryService", "ServiceRuntime", "Files", "SystemCalls", "CJemalloc"]),
   .executableTarget(name: "pullbox-agent", dependencies: ["DownloadAgent", "ServiceRuntime"]),
   .executableTarget(name: "pullbox-sandbox", dependencies: ["SandboxStore", "ServiceRuntime"]),
   .executableTarget(
@@ -299,7 +308,7 @@ let executables: [Target] = [
       "CQREncode", "PullboxDoctor", "PullboxOperatorKit", "PullboxKit", "CatalogFiles", "ServiceAPI",
       "PullboxAPI", "PullboxAPIClient",
       "Entitlements", "Commerce", "ContentPackage", "ContentPacking", "HTTPClient", "ServiceRuntime",
-      "SystemCalls", "Crypto",
+      "Files", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
 ]
@@ -331,11 +340,11 @@ let benchmarks: [Target] = [
 let testSupport: [Target] = [
   .target(
     name: "PullboxTesting",
-    dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls", "ServiceRuntime"]),
+    dependencies: ["CLinux", "CTLS", "CoreTypes", "Files", "SystemCalls", "ServiceRuntime"]),
   .target(
     name: "PackageTesting",
     dependencies: [
-      "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
+      "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "Files", "SystemCalls",
       "PullboxTesting",
     ]),
   // For the tests of apps, a product of this package.
@@ -344,7 +353,8 @@ let testSupport: [Target] = [
     dependencies: [
       "PullboxOperatorKit", "PullboxKit", "SandboxStore", "DeliveryService", "DownloadAgent", "ServiceAPI",
       "PullboxAPI", "PullboxAPIClient",
-      "Commerce", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "Commerce", "ContentPacking", "HTTPClient", "ServiceRuntime", "Files", "SystemCalls", "Crypto",
+      "CoreTypes",
       "PullboxTesting",
     ]),
   .target(name: "HTTPTesting", dependencies: ["HTTPParsing"], path: "Tests/HTTPTesting"),
@@ -374,23 +384,26 @@ let testSupport: [Target] = [
 
 let tests: [Target] = [
   .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
-  .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
+  .testTarget(name: "SystemCallsTests", dependencies: ["Files", "SystemCalls", "PullboxTesting"]),
   .testTarget(name: "CryptoTests", dependencies: ["Crypto"]),
   .testTarget(
-    name: "PullboxTestingTests", dependencies: ["PullboxTesting", "SystemCalls", "CoreTypes"]),
+    name: "PullboxTestingTests", dependencies: ["PullboxTesting", "Files", "SystemCalls", "CoreTypes"]),
   .testTarget(
     name: "HTTPParsingTests", dependencies: ["HTTPParsing", "CoreTypes", "HTTPTesting", "PullboxTesting"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "HTTPParsing", "HTTPServer", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "HTTPTesting",
+      "HTTPParsing", "HTTPServer", "ServiceRuntime", "CLinux", "Files", "SystemCalls", "CoreTypes",
+      "HTTPTesting",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "HTTPClientTests",
-    dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "HTTPClient", "ServiceRuntime", "CLinux", "Files", "SystemCalls", "CoreTypes", "PullboxTesting",
+    ]),
   .testTarget(
-    name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    name: "DatabaseTests", dependencies: ["Database", "Files", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "PostgreSQLEngineTests",
     dependencies: [
@@ -398,17 +411,18 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "BlobStoreTests",
-    dependencies: ["BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"]),
+    dependencies: ["BlobStore", "Files", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ServiceRuntimeTests",
-    dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    dependencies: ["ServiceRuntime", "CLinux", "Files", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "MessageBusTests",
     dependencies: ["MessageBus", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ObjectStoreTests",
     dependencies: [
-      "ObjectStore", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+      "ObjectStore", "HTTPClient", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "MonitoringTests",
@@ -420,18 +434,20 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentPackageTests",
     dependencies: [
-      "ContentPackage", "ContentPacking", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PackageTesting",
+      "ContentPackage", "ContentPacking", "Commerce", "Crypto", "Files", "SystemCalls", "CoreTypes",
+      "PackageTesting",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentPackingTests",
     dependencies: [
-      "ContentPacking", "ContentPackage", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PackageTesting",
+      "ContentPacking", "ContentPackage", "Commerce", "Crypto", "Files", "SystemCalls", "CoreTypes",
+      "PackageTesting",
       "PullboxTesting",
     ]),
   .testTarget(
     name: "ReceiptsTests",
-    dependencies: ["Receipts", "Commerce", "Crypto", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    dependencies: ["Receipts", "Commerce", "Crypto", "Files", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "PullboxAPITests",
     dependencies: [
@@ -450,13 +466,13 @@ let tests: [Target] = [
       "HTTPParsing", "ContentDelivery", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "Commerce",
       "HTTPServer",
       "Monitoring",
-      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+      "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PackageStorageTests",
     dependencies: [
       "HTTPParsing", "PackageStorage", "ContentPackage", "ObjectStore", "BlobStore", "HTTPServer",
-      "HTTPClient", "SystemCalls",
+      "HTTPClient", "Files", "SystemCalls",
       "Crypto", "CoreTypes", "StorageTesting", "PullboxTesting",
     ]),
   .testTarget(
@@ -520,7 +536,7 @@ let tests: [Target] = [
       "DeliverySchema", "DeliveryModel", "ContentPublishing", "ContentDelivery", "RouteAccess",
       "PackageStorage",
       "DeliveryRecords", "ServiceAPI", "PullboxAPI", "Commerce",
-      "HTTPServer", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "HTTPServer", "Database", "BlobStore", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
       "StorageTesting", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
@@ -553,7 +569,8 @@ let tests: [Target] = [
       "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "ServiceAPI", "PullboxAPI",
       "PullboxAPIServer",
       "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
-      "PostgreSQLEngine", "HTTPServer", "HTTPParsing", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
+      "PostgreSQLEngine", "HTTPServer", "HTTPParsing", "HTTPClient", "Files", "SystemCalls", "Crypto",
+      "CoreTypes",
       "ServiceRuntime",
       "ObjectStore", "BlobStore", "PackageStorage", "Monitoring", "PullboxDoctor", "DeliveryTesting",
       "StorageTesting",
@@ -563,7 +580,7 @@ let tests: [Target] = [
     name: "AgentRecordsTests",
     dependencies: [
       "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce", "HTTPClient", "Database",
-      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting",
+      "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting",
       "PullboxTesting",
     ]),
   .testTarget(
@@ -571,13 +588,15 @@ let tests: [Target] = [
     dependencies: [
       "ContentLibrary", "AgentRecords", "ServiceAPI", "PullboxAPI", "PullboxAPIClient", "Commerce",
       "ContentPackage",
-      "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting",
+      "HTTPClient", "Database", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes",
+      "AgentTesting",
       "PackageTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "MachineConditionSourcesTests",
     dependencies: [
-      "MachineConditionSources", "AgentRecords", "MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes",
+      "MachineConditionSources", "AgentRecords", "MessageBus", "ServiceRuntime", "Files", "SystemCalls",
+      "CoreTypes",
       "PullboxTesting",
     ]),
   .testTarget(
@@ -588,7 +607,7 @@ let tests: [Target] = [
       "PullboxAPIClient", "PullboxAPIServer", "HTTPServer",
       "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "MessageBus", "Database",
       "ServiceRuntime",
-      "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting", "PullboxTesting",
+      "Files", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting", "PullboxTesting",
       "pullbox-agent",
     ]),
   .testTarget(
@@ -603,7 +622,8 @@ let tests: [Target] = [
     dependencies: [
       "SandboxStore", "SandboxRecords", "Monitoring", "ServiceAPI", "PullboxAPI", "PullboxAPIServer",
       "PullboxAPIClient",
-      "Commerce", "Receipts", "HTTPClient", "HTTPServer", "Database", "ServiceRuntime", "SystemCalls",
+      "Commerce", "Receipts", "HTTPClient", "HTTPServer", "Database", "ServiceRuntime", "Files",
+      "SystemCalls",
       "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
@@ -613,7 +633,7 @@ let tests: [Target] = [
       "PullboxAPIClient", "Entitlements", "Commerce",
       "ContentPackage",
       "HTTPClient",
-      "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+      "HTTPServer", "ServiceRuntime", "Files", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxKitTestingTests",
@@ -624,7 +644,7 @@ let tests: [Target] = [
   .testTarget(
     name: "DesktopServiceTests",
     dependencies: [
-      "DesktopService", "MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes", "PullboxTesting",
+      "DesktopService", "MessageBus", "ServiceRuntime", "Files", "SystemCalls", "CoreTypes", "PullboxTesting",
       "pullbox-desktop",
     ]),
   .testTarget(
@@ -632,13 +652,13 @@ let tests: [Target] = [
     dependencies: [
       "PullboxDoctor", "ServiceAPI", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer",
       "Commerce",
-      "SystemCalls", "CoreTypes", "PullboxTesting",
+      "Files", "SystemCalls", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
       "ServiceAPI", "PullboxAPI", "MessageBus", "HTTPClient", "HTTPServer", "Commerce", "Receipts",
-      "SystemCalls", "Crypto",
+      "Files", "SystemCalls", "Crypto",
       "CoreTypes",
       "PullboxTesting",
       "pullbox", "pullbox-server", "pullbox-agent", "pullbox-desktop", "pullbox-sandbox", "Reader",

@@ -1,5 +1,6 @@
 public import CoreTypes
 public import Crypto
+public import Files
 public import SystemCalls
 
 /// The blobs below a directory, laid out as in a ``BlobStore``, for programs that work beside the process that has the store open,

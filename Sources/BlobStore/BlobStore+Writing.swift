@@ -1,4 +1,5 @@
 public import CoreTypes
+import Files
 import SystemCalls
 
 extension BlobStore {

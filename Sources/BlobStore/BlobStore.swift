@@ -1,5 +1,6 @@
 public import CoreTypes
 public import Crypto
+public import Files
 import Synchronization
 public import SystemCalls
 

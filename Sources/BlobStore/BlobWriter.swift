@@ -1,5 +1,6 @@
 public import CoreTypes
 public import Crypto
+import Files
 public import SystemCalls
 
 /// Receives one file into a ``BlobStore`` and hashes it as the bytes pass, so that a committed file need not be read again.

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import SystemCalls
 
 /// How much of an incoming file was on the device, and in which run of the machine that was written down. Within the same

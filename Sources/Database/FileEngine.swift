@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import SystemCalls
 
 /// A file of SQLite: one connection that writes, several that read.

@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import SystemCalls
 
 /// Room on the disk that is taken while there is enough of it, and given back when there is none: so that a database

@@ -1,5 +1,6 @@
 package import AgentRecords
 package import CoreTypes
+import Files
 package import MessageBus
 package import ServiceRuntime
 import SystemCalls

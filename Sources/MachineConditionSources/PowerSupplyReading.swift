@@ -1,5 +1,6 @@
 import AgentRecords
 import CoreTypes
+import Files
 import SystemCalls
 
 /// The supplies of `/sys/class/power_supply`, read once (the kernel's Documentation/ABI/testing/sysfs-class-power).

@@ -1,5 +1,6 @@
 public import CoreTypes
 public import Database
+internal import Files
 public import HTTPServer
 internal import ServiceRuntime
 internal import Synchronization

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import SystemCalls
 
 /// Bytes that no compressor shortens; the same for the same seed.

@@ -2,6 +2,7 @@ import Commerce
 package import ContentPackage
 package import ContentPacking
 import CoreTypes
+import Files
 import PullboxTesting
 import SystemCalls
 

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import Glibc
 package import PullboxTesting
 import SystemCalls

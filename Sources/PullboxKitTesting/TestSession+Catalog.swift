@@ -2,6 +2,7 @@ public import Commerce
 import ContentPacking
 public import CoreTypes
 import Crypto
+import Files
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit

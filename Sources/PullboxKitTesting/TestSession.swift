@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import DeliveryService
 import DownloadAgent
+import Files
 import Glibc
 import HTTPClient
 import PullboxAPI

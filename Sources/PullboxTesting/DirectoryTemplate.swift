@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import SystemCalls
 
 /// The files of a directory that takes long to make, such as one with a database or with keys. A process of tests makes it once, and

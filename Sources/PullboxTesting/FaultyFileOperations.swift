@@ -1,5 +1,6 @@
 internal import CLinux
 public import CoreTypes
+public import Files
 internal import Glibc
 internal import Synchronization
 public import SystemCalls

@@ -1,4 +1,5 @@
 public import CoreTypes
+internal import Files
 internal import Glibc
 internal import SystemCalls
 

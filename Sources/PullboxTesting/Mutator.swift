@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import SystemCalls
 
 /// Makes inputs out of seeds for the rules that fuzzers hold: the same ones for the same seed.

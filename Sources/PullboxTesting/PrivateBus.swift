@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import Synchronization
 internal import SystemCalls
 

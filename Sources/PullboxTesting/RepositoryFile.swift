@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import SystemCalls
 
 /// A file of the repository that documents what the code says itself; a test compares the two.

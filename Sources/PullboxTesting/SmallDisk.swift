@@ -1,5 +1,6 @@
 internal import CLinux
 public import CoreTypes
+internal import Files
 internal import Glibc
 internal import SystemCalls
 

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Files
 internal import Glibc
 internal import SystemCalls
 

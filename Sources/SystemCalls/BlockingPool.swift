@@ -66,7 +66,7 @@ public final class BlockingPool: Sendable {
   /// Whether the caller runs on one of this pool's threads.
   public var isCurrent: Bool { workers.includeCurrentThread }
 
-  func enqueue(_ job: @escaping @Sendable () -> Void) {
+  package func enqueue(_ job: @escaping @Sendable () -> Void) {
     workers.enqueue(job)
   }
 }

@@ -37,6 +37,22 @@ public struct FileStatus: Sendable {
   /// The space that the file takes on the device.
   public let allocated: ByteCount
 
+  /// lstat(2): describes the link itself when the last part is one. Throws `ENOENT` when there is nothing.
+  package init(ofLinkAt path: String) throws(SystemError) {
+    var status = stat()
+    try SystemCall.run("lstat", subject: path) { unsafe lstat(path, &status) }
+    self.init(status)
+  }
+
+  /// statx(2) of what `name` is in the directory of that descriptor, see `Directory.status(of:)`. Throws `ENOENT` when there is nothing.
+  package init(of name: String, in directory: borrowing FileDescriptor) throws(SystemError) {
+    var status = stat()
+    try SystemCall.run("statx", subject: name) {
+      unsafe clinux_status_at(directory.number, name, &status)
+    }
+    self.init(status)
+  }
+
   init(_ status: stat) {
     kind =
       switch status.st_mode & S_IFMT {

@@ -89,7 +89,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     [EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOSYS, ENOTTY, EINVAL].contains(number)
   }
   /// renameat2(2) does not know the flag here.
-  var isFlagUnknown: Bool { number == EINVAL || number == ENOSYS || number == EOPNOTSUPP }
+  package var isFlagUnknown: Bool { number == EINVAL || number == ENOSYS || number == EOPNOTSUPP }
   /// The file system takes no such name: it is too long, or has characters that are not allowed there.
   public var isNameRefused: Bool {
     (call == "openat" || call == "mkdirat") && [ENAMETOOLONG, EILSEQ, EINVAL].contains(number)

@@ -1,4 +1,5 @@
 import DeliveryService
+import Files
 import ServiceRuntime
 import SystemCalls
 

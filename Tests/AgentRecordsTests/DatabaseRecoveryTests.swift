@@ -3,6 +3,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import Files
 import PackageTesting
 import PullboxAPI
 import PullboxTesting

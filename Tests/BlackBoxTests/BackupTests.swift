@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 import PullboxAPI
 import PullboxTesting
 import ServiceAPI

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Files
 import PullboxAPI
 import PullboxTesting
 import ServiceAPI

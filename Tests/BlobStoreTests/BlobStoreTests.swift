@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Crypto
+import Files
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Crypto
+import Files
 import Glibc
 import PullboxTesting
 import SystemCalls

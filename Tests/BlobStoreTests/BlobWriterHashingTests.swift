@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Dispatch
+import Files
 import Glibc
 import PullboxTesting
 import Synchronization

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Files
 import HTTPServer
 import Monitoring
 import PullboxAPI

@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Files
 import PackageTesting
 import PullboxAPI
 import PullboxTesting

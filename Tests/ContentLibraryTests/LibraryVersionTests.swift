@@ -2,6 +2,7 @@ import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
+import Files
 import PackageTesting
 import PullboxAPI
 import PullboxTesting

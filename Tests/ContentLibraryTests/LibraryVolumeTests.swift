@@ -4,6 +4,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import Database
+import Files
 import PackageTesting
 import PullboxAPI
 import PullboxTesting

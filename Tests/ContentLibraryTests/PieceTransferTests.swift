@@ -2,6 +2,7 @@ import AgentTesting
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import PackageTesting
 import PullboxAPI

@@ -1,6 +1,7 @@
 import ContentPacking
 import CoreTypes
 import Crypto
+import Files
 import Glibc
 import PackageTesting
 import PullboxTesting

@@ -1,5 +1,6 @@
 import ContentPacking
 import CoreTypes
+import Files
 import Glibc
 import PackageTesting
 import PullboxTesting

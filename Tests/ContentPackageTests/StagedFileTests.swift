@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import Dispatch
+import Files
 import Glibc
 import PackageTesting
 import PullboxTesting

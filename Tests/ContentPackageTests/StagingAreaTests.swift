@@ -2,6 +2,7 @@ import ContentPacking
 import CoreTypes
 import Crypto
 import Dispatch
+import Files
 import Glibc
 import PackageTesting
 import PullboxTesting

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Files
 import PackageTesting
 import PullboxTesting
 import SystemCalls

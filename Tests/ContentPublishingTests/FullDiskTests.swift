@@ -4,6 +4,7 @@ import Crypto
 import Database
 import DeliveryModel
 import DeliverySchema
+import Files
 import Glibc
 import HTTPServer
 import PullboxAPI

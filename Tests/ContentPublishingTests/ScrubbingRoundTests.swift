@@ -7,6 +7,7 @@ import Database
 import DeliveryModel
 import DeliverySchema
 import DeliveryTesting
+import Files
 import PullboxAPI
 import PullboxTesting
 import ServiceAPI

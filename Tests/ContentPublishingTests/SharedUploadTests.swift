@@ -5,6 +5,7 @@ import Database
 import DeliveryModel
 import DeliverySchema
 import DeliveryTesting
+import Files
 import Glibc
 import HTTPServer
 import PackageStorage

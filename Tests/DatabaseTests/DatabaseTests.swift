@@ -1,4 +1,5 @@
 import Database
+import Files
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import Dispatch
+import Files
 import PullboxTesting
 import Synchronization
 import SystemCalls

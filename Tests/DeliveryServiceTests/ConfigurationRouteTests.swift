@@ -1,3 +1,4 @@
+import Files
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

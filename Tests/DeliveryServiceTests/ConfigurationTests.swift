@@ -1,4 +1,5 @@
 import Database
+import Files
 import PullboxAPI
 import PullboxTesting
 import ServiceAPI

@@ -4,6 +4,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryTesting
+import Files
 import Foundation
 import HTTPClient
 import PullboxAPI

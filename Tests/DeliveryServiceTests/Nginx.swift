@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import PullboxAPIClient
 import PullboxTesting
 import SystemCalls

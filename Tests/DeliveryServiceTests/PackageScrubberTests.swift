@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import DeliveryTesting
+import Files
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

@@ -3,6 +3,7 @@ import ContentPackage
 import ContentPacking
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryTesting
+import Files
 import Glibc
 import HTTPClient
 import PullboxAPI

@@ -1,4 +1,5 @@
 import Commerce
+import Files
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import DeliveryTesting
+import Files
 import HTTPClient
 import HTTPServer
 import PullboxAPI

@@ -1,6 +1,7 @@
 import ContentDelivery
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import ObjectStore
 import PackageStorage

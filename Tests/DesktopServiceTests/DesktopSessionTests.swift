@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import MessageBus
 import PullboxTesting
 import ServiceRuntime

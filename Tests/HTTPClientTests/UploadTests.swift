@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import HTTPClient
 import PullboxTesting
 import Synchronization

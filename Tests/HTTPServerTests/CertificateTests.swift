@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import HTTPServer
 import PullboxTesting
 import SystemCalls

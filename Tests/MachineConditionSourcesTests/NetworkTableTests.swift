@@ -1,5 +1,6 @@
 import AgentRecords
 import CoreTypes
+import Files
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Files
 import HTTPClient
 import HTTPServer
 import PullboxAPI

@@ -1,5 +1,6 @@
 import CLinux
 import CoreTypes
+import Files
 import Glibc
 import PullboxTesting
 import ServiceRuntime

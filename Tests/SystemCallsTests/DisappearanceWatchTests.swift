@@ -1,3 +1,4 @@
+import Files
 import PullboxTesting
 import Synchronization
 import SystemCalls

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import PullboxTesting
 import SystemCalls
 import Testing

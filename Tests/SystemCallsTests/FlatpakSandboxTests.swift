@@ -2,6 +2,7 @@ import Glibc
 import PullboxTesting
 import Testing
 
+@testable import Files
 @testable import SystemCalls
 
 @Suite("The sandbox of a process")

@@ -3,6 +3,7 @@ import Glibc
 import PullboxTesting
 import Testing
 
+@testable import Files
 @testable import SystemCalls
 
 @Suite("Status of the process")

@@ -1,5 +1,6 @@
 package import CoreTypes
 package import Database
+package import Files
 package import ServiceRuntime
 package import SystemCalls
 

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Crypto
+import Files
 import FoundationEssentials
 import ServiceRuntime
 package import SystemCalls

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 package import HTTPServer
 import PullboxAPI
 import ServiceAPI

@@ -3,6 +3,7 @@ package import Commerce
 package import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 package import PullboxAPI
 import ServiceRuntime
 import Synchronization

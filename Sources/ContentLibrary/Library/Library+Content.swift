@@ -3,6 +3,7 @@ package import Commerce
 package import ContentPackage
 package import CoreTypes
 import Crypto
+import Files
 package import PullboxAPI
 package import ServiceAPI
 import ServiceRuntime

@@ -1,6 +1,7 @@
 import AgentRecords
 import Commerce
 import ContentPackage
+import Files
 import ServiceRuntime
 import SystemCalls
 

@@ -1,6 +1,7 @@
 package import AgentRecords
 package import Commerce
 import CoreTypes
+import Files
 package import PullboxAPI
 import ServiceRuntime
 import SystemCalls

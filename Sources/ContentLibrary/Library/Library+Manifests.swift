@@ -3,6 +3,7 @@ package import Commerce
 package import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import PullboxAPI
 import ServiceRuntime
 package import SystemCalls

@@ -1,6 +1,7 @@
 import AgentRecords
 import CoreTypes
 import Crypto
+import Files
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -2,6 +2,7 @@ package import AgentRecords
 package import Commerce
 import ContentPackage
 package import CoreTypes
+import Files
 package import PullboxAPI
 import ServiceRuntime
 import SystemCalls

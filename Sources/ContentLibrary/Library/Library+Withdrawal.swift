@@ -2,6 +2,7 @@ import AgentRecords
 import Commerce
 import ContentPackage
 import CoreTypes
+import Files
 package import PullboxAPI
 import ServiceRuntime
 import SystemCalls

@@ -3,6 +3,7 @@ package import Commerce
 package import ContentPackage
 package import CoreTypes
 import Database
+package import Files
 import PullboxAPI
 package import ServiceRuntime
 import Synchronization

@@ -1,6 +1,7 @@
 package import AgentRecords
 package import ContentPackage
 package import CoreTypes
+import Files
 package import PullboxAPI
 import Synchronization
 import SystemCalls

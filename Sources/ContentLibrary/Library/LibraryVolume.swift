@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import FoundationEssentials
 import ServiceRuntime
 import SystemCalls

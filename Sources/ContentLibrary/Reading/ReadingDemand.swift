@@ -1,5 +1,6 @@
 package import ContentPackage
 import CoreTypes
+package import Files
 import Synchronization
 package import SystemCalls
 

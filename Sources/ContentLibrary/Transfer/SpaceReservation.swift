@@ -1,6 +1,7 @@
 package import AgentRecords
 package import ContentPackage
 import CoreTypes
+import Files
 import Synchronization
 import SystemCalls
 

@@ -1,6 +1,7 @@
 package import AgentRecords
 package import ContentPackage
 package import CoreTypes
+package import Files
 import Glibc
 import Synchronization
 package import SystemCalls

@@ -1,5 +1,6 @@
 import CLinux
 import CoreTypes
+package import Files
 import Glibc
 package import SystemCalls
 

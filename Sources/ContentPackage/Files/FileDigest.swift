@@ -1,5 +1,6 @@
 import CoreTypes
 package import Crypto
+import Files
 package import SystemCalls
 
 /// Reads files in bounded steps.

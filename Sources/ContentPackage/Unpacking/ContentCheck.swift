@@ -1,6 +1,7 @@
 public import CoreTypes
 import Crypto
-public import SystemCalls
+public import Files
+import SystemCalls
 
 /// The properties of a placed file when its bytes were last read and right. While they are the same, so are
 /// the bytes.

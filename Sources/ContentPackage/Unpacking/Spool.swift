@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 import SystemCalls
 
 /// The data that a staging area keeps beside the files, so that another process can tell which pieces were

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 public import SystemCalls
 
 /// Content that is whole, verified and durable, and not visible to readers yet.

@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+package import Files
 import Synchronization
 package import SystemCalls
 

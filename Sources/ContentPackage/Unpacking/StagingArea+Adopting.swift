@@ -1,5 +1,6 @@
 public import CoreTypes
 import Crypto
+import Files
 import SystemCalls
 
 extension StagingArea {

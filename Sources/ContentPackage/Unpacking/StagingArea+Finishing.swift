@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 public import SystemCalls
 
 extension StagingArea {

@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 import SystemCalls
 
 /// Resuming: the files and pieces of an earlier process are found by reading them. Nothing else is believed,

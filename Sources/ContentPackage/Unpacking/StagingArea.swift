@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+public import Files
 public import SystemCalls
 
 /// A package on its way: verified bytes go straight into their files. A directory that holds

@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import SystemCalls
 
 /// Writes the files of a folder into one archive, laid out by ``PackageLayout``: one pass over the files, local header and

@@ -2,6 +2,7 @@ public import Commerce
 public import ContentPackage
 public import CoreTypes
 import Crypto
+import Files
 import SystemCalls
 
 /// Makes packages. The same files give the same bytes whatever their order on disk, their times, owner and modes.

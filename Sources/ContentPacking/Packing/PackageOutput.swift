@@ -2,6 +2,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import Dispatch
+import Files
 import Synchronization
 import SystemCalls
 

@@ -1,6 +1,7 @@
 import CLinux
 public import ContentPackage
 import CoreTypes
+import Files
 import Glibc
 public import SystemCalls
 

@@ -4,6 +4,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryRecords
+import Files
 import PostgreSQLEngine
 import PullboxAPI
 import RecordTransfer

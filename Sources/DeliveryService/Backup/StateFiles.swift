@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import Database
+import Files
 import Glibc
 import Synchronization
 import SystemCalls

@@ -2,6 +2,7 @@ import CoreTypes
 import Database
 import DeliveryRecords
 import DeliverySchema
+import Files
 import PostgreSQLEngine
 import PullboxAPI
 import RecordTransfer

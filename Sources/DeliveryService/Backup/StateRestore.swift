@@ -4,6 +4,7 @@ import Crypto
 import Database
 import DeliveryRecords
 import DeliverySchema
+import Files
 import PostgreSQLEngine
 import PullboxAPI
 import RecordTransfer

@@ -1,6 +1,7 @@
 import ContentDelivery
 import ContentGrants
 import CoreTypes
+import Files
 import HTTPServer
 import ServiceRuntime
 import SystemCalls

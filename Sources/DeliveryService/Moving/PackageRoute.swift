@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Crypto
+import Files
 import PullboxAPI
 import RecordTransfer
 import ServiceRuntime

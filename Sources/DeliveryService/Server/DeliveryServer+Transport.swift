@@ -1,5 +1,6 @@
 import ContentDelivery
 import CoreTypes
+import Files
 import Glibc
 import HTTPServer
 import PullboxAPIServer

@@ -5,6 +5,7 @@ import ContentPublishing
 public import CoreTypes
 import Database
 import DeliveryRecords
+import Files
 import HTTPClient
 import HTTPServer
 import Monitoring

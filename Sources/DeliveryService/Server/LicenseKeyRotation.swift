@@ -2,6 +2,7 @@ import ContentGrants
 import CoreTypes
 import Database
 import DeliverySchema
+import Files
 import PostgreSQLEngine
 import ServiceRuntime
 import SystemCalls

@@ -1,4 +1,5 @@
 internal import CoreTypes
+internal import Files
 internal import MessageBus
 internal import ServiceRuntime
 internal import SystemCalls

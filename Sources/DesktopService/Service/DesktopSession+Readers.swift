@@ -1,3 +1,4 @@
+internal import Files
 internal import MessageBus
 internal import ServiceRuntime
 internal import SystemCalls

@@ -1,7 +1,8 @@
 public import CoreTypes
+public import Files
 public import MessageBus
 public import ServiceRuntime
-public import SystemCalls
+import SystemCalls
 
 /// The desktop's side of the agent, for one user's session: notices, progress on the icon, links, and the search of the shell. Without the
 /// agent, without notifications or without a bus it waits, and wakes up for nothing.

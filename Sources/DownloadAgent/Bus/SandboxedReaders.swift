@@ -1,4 +1,5 @@
 import Commerce
+import Files
 import HTTPServer
 import MessageBus
 import Synchronization

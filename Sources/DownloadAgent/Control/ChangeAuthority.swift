@@ -1,3 +1,4 @@
+import Files
 import HTTPServer
 import PullboxAPIServer
 import SystemCalls

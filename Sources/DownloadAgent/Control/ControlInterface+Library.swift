@@ -2,6 +2,7 @@ import AgentRecords
 import Commerce
 import ContentLibrary
 import CoreTypes
+import Files
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

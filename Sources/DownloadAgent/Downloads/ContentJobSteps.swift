@@ -3,6 +3,7 @@ import Commerce
 import ContentLibrary
 import ContentPackage
 import CoreTypes
+import Files
 import HTTPClient
 import MachineConditionSources
 import PullboxAPI

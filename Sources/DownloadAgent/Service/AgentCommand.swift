@@ -1,4 +1,5 @@
 import AgentRecords
+import Files
 import Glibc
 import PullboxAPI
 public import ServiceRuntime

@@ -3,6 +3,7 @@ import CLinux
 public import Commerce
 import CoreTypes
 import Crypto
+import Files
 import Glibc
 import HTTPClient
 public import PullboxAPI

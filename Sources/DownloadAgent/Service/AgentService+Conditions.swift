@@ -1,6 +1,7 @@
 import AgentRecords
 import ContentLibrary
 import CoreTypes
+import Files
 import HTTPClient
 import MachineConditionSources
 import MessageBus

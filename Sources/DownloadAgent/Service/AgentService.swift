@@ -3,6 +3,7 @@ import Commerce
 import ContentLibrary
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import HTTPServer
 import LibraryCatalog
@@ -15,8 +16,7 @@ import ServiceAPI
 public import ServiceRuntime
 public import SystemCalls
 
-/// The whole agent as one service: restores its state, watches the store's queue, downloads, and answers on
-/// its socket.
+/// The whole agent as one service: restores its state, watches the store's queue, downloads, and answers on its socket.
 public final class AgentService: Service {
   /// The limits, retry policies and intervals that tests replace. The defaults are those of the program.
   struct Tuning: Sendable {

@@ -1,3 +1,4 @@
+import Files
 public import SystemCalls
 
 /// The settings of TLS 1.2 and 1.3: the sockets that speak it, and the certificate.

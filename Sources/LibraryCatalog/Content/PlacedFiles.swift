@@ -3,6 +3,7 @@ import Commerce
 package import ContentLibrary
 package import ContentPackage
 import CoreTypes
+import Files
 package import HTTPServer
 import PullboxAPI
 import ServiceRuntime

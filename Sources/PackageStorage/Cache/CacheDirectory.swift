@@ -1,6 +1,7 @@
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import SystemCalls
 
 /// The files of a cache:

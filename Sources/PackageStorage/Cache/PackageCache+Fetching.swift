@@ -1,6 +1,7 @@
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import Synchronization
 import SystemCalls
 

@@ -1,5 +1,6 @@
 package import CoreTypes
 package import Crypto
+package import Files
 import Synchronization
 package import SystemCalls
 

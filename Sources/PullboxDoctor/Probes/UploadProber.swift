@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

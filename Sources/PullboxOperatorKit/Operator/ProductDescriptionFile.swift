@@ -1,5 +1,6 @@
 import Commerce
 public import CoreTypes
+import Files
 public import Foundation
 import PullboxAPI
 public import ServiceAPI

@@ -1,4 +1,5 @@
 public import Crypto
+import Files
 import ServiceRuntime
 import SystemCalls
 

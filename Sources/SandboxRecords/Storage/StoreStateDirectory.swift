@@ -1,8 +1,9 @@
 package import CoreTypes
 package import Crypto
+package import Files
 package import Receipts
 package import ServiceRuntime
-package import SystemCalls
+import SystemCalls
 
 /// The files that the store keeps on disk. Every call blocks.
 package struct StoreStateDirectory: Sendable {

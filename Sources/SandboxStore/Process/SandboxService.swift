@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import Files
 import HTTPClient
 import HTTPServer
 import Monitoring

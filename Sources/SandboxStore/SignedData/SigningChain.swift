@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import Receipts
 import SandboxRecords
 import Synchronization

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import SystemCalls
 
 /// Overwrites secrets in the memory that the kernel shows as this process's command line (proc(5), `/proc/PID/cmdline`), which

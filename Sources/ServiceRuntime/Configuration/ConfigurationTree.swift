@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import SystemCalls
 
 /// Everything that is said about a daemon's configuration: the defaults of its options, over them the file of `--config`, over

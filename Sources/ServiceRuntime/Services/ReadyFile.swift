@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import FoundationEssentials
 import Glibc
 public import SystemCalls

@@ -1,4 +1,5 @@
 public import CoreTypes
+import Files
 import SystemCalls
 
 /// A key that is made once, kept in a file that only its owner may read, and found again at the next start.

@@ -1,4 +1,5 @@
-public import SystemCalls
+public import Files
+import SystemCalls
 
 /// A daemon's state directory: everything that must survive, for one process at a time.
 public enum StateDirectory {

@@ -1,6 +1,7 @@
 import CatalogFiles
 import Commerce
 import CoreTypes
+import Files
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit

@@ -1,3 +1,4 @@
+import Files
 import PullboxKit
 import PullboxOperatorKit
 import ServiceRuntime

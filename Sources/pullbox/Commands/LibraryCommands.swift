@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Entitlements
+import Files
 import PullboxAPI
 import PullboxAPIClient
 import PullboxKit

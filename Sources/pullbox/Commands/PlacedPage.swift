@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Files
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls

@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import ContentPacking
 import CoreTypes
+import Files
 import PullboxAPI
 import PullboxKit
 import PullboxOperatorKit

@@ -1,3 +1,4 @@
+import Files
 import PullboxAPI
 import PullboxKit
 import PullboxOperatorKit

@@ -1,5 +1,6 @@
 import ContentPackage
 import CoreTypes
+import Files
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls

@@ -1,3 +1,4 @@
+import Files
 import SystemCalls
 
 /// The places in an agent's state directory that hold something only while it is on its way.

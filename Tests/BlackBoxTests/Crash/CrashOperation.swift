@@ -1,4 +1,5 @@
 import Crypto
+import Files
 import PullboxAPI
 import ServiceAPI
 import SystemCalls

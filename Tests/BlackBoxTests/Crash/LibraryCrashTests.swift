@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import PullboxAPI
 import PullboxTesting

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import Foundation
 import PullboxTesting
 import SystemCalls

@@ -1,4 +1,5 @@
 import CoreTypes
+import Files
 import Glibc
 import PackageTesting
 import PullboxTesting

@@ -3,6 +3,7 @@ import Crypto
 import Database
 import DeliverySchema
 import DeliveryTesting
+import Files
 import Foundation
 import Glibc
 import PullboxAPI

@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import DeliveryTesting
+import Files
 import Glibc
 import PullboxAPI
 import PullboxTesting

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import DeliverySchema
 import DeliveryTesting
+import Files
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

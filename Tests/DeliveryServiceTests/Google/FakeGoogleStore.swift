@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 import Foundation
 import HTTPServer
 import PullboxAPI

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import DeliveryModel
 import DeliveryTesting
+import Files
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

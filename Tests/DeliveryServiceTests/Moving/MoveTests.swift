@@ -5,6 +5,7 @@ import Database
 import DeliveryRecords
 import DeliverySchema
 import DeliveryTesting
+import Files
 import Glibc
 import HTTPClient
 import PostgreSQLEngine

@@ -4,6 +4,7 @@ import Database
 import DeliveryRecords
 import DeliverySchema
 import DeliveryTesting
+import Files
 import HTTPClient
 import PostgreSQLEngine
 import PullboxAPI

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import DeliveryRecords
 import DeliveryTesting
+import Files
 import Glibc
 import HTTPClient
 import HTTPServer

@@ -5,6 +5,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryModel
+import Files
 import Foundation
 import HTTPClient
 import PackageTesting

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Files
 import Foundation
 import HTTPClient
 import HTTPServer

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import Files
 import Foundation
 import HTTPClient
 import PullboxAPI

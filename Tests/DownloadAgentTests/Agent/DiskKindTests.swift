@@ -3,6 +3,7 @@ import Commerce
 import ContentPackage
 import ContentPacking
 import CoreTypes
+import Files
 import HTTPClient
 import PackageTesting
 import PullboxAPI

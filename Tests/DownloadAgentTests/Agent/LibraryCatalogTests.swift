@@ -6,6 +6,7 @@ import ContentPackage
 import ContentPacking
 import CoreTypes
 import Crypto
+import Files
 import Foundation
 import HTTPClient
 import PackageTesting

@@ -2,6 +2,7 @@ import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
+import Files
 import HTTPClient
 import PackageTesting
 import PullboxAPI

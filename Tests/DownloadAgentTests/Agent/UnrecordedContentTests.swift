@@ -1,6 +1,7 @@
 import AgentTesting
 import ContentPackage
 import CoreTypes
+import Files
 import Glibc
 import HTTPClient
 import PackageTesting

@@ -2,6 +2,7 @@ import AgentTesting
 import Commerce
 import CoreTypes
 import Database
+import Files
 import HTTPClient
 import PackageTesting
 import PullboxAPI

@@ -3,6 +3,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import PackageTesting
 import PullboxAPI

@@ -1,4 +1,5 @@
 import Database
+import Files
 import PullboxTesting
 import ServiceRuntime
 import SystemCalls

@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import HTTPClient
 import MachineConditionSources
 import PackageTesting

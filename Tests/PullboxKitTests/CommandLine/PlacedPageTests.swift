@@ -2,6 +2,7 @@ import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
+import Files
 import PullboxAPI
 import PullboxTesting
 import SystemCalls

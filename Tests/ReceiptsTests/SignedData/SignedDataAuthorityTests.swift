@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Files
 import PullboxTesting
 import SystemCalls
 import Testing

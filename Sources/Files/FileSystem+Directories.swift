@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+public import SystemCalls
 
 extension FileSystem {
   /// mkdir(2). False when a directory is there already; throws when something else is.

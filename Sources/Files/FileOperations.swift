@@ -1,6 +1,7 @@
 internal import CLinux
 public import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 /// The kinds of calls by which a process reads and changes files.
 public enum FileCall: String, CaseIterable, Sendable {

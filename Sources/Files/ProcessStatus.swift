@@ -1,6 +1,7 @@
 internal import CLinux
 public import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 /// The kernel's figures about a process (proc(5)).
 public struct ProcessStatus: Hashable, Sendable {

@@ -1,4 +1,5 @@
 public import CoreTypes
+public import SystemCalls
 
 /// The one way in which this project makes a file that it will later trust: written under another name in the
 /// same directory, checked by the caller, synced, renamed, and the directory synced.

@@ -1,6 +1,7 @@
 internal import CLinux
 public import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 /// Writes long runs of bytes to the device itself, past the page cache (`O_DIRECT`): the processor does not copy them into
 /// pages that the kernel has to find, account for and write back, and what others use stays in memory. Like any write, it

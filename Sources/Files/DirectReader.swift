@@ -1,6 +1,7 @@
 internal import CLinux
 public import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 /// Reads long files from the device itself, past the page cache (`O_DIRECT`): what comes is what the device holds, the kernel
 /// neither finds pages for it nor copies it, and what others use stays in memory. Where the file system has no such reads, and

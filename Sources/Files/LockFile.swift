@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+public import SystemCalls
 
 /// Keeps a state directory to one process: holds `flock(2)` on a file in it while this value lives. The
 /// kernel lets go when the process ends, however it ends; the file itself stays and means nothing.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 /// The sandbox of Flatpak's (flatpak-metadata(5)).
 public enum FlatpakSandbox {

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+public import SystemCalls
 
 /// An open directory. Names are looked up in it and nowhere else: a path with a `/` is refused, a symbolic
 /// link is never followed, so nothing that lies in the directory can lead out of it.
@@ -76,11 +77,7 @@ public struct Directory: ~Copyable, Sendable {
   public func status(of name: String) throws(SystemError) -> FileStatus {
     try check(name)
     try operations.willMake(.status, of: name)
-    var status = stat()
-    try SystemCall.run("statx", subject: name) {
-      unsafe clinux_status_at(descriptor.number, name, &status)
-    }
-    return FileStatus(status)
+    return try FileStatus(of: name, in: descriptor)
   }
 
   /// linkat(2): gives the file `name` of `directory` a second name here. Throws `EEXIST` when `newName` is
@@ -201,11 +198,7 @@ extension Directory {
     case 10: return .symbolicLink
     case 0:
       // DT_UNKNOWN: this file system does not tell.
-      var status = stat()
-      try SystemCall.run("fstatat", subject: name) {
-        unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW)
-      }
-      return FileStatus(status).kind
+      return try FileStatus(of: name, in: descriptor).kind
     default: return .other
     }
   }

@@ -1,6 +1,7 @@
 internal import CLinux
 public import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 /// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an
 /// attacker could have put a symbolic link into the path, use ``Directory``.
@@ -17,14 +18,12 @@ public enum FileSystem {
 
   /// lstat(2): describes the link itself when the last part is one. Nil when there is nothing.
   public static func status(of path: String) throws(SystemError) -> FileStatus? {
-    var status = stat()
     do {
-      try SystemCall.run("lstat", subject: path) { unsafe lstat(path, &status) }
+      return try FileStatus(ofLinkAt: path)
     } catch {
       if error.isFileMissing { return nil }
       throw error
     }
-    return FileStatus(status)
   }
 
   /// access(2): whether this process may read what `path` leads to, and write it if `isWriting`. Throws what else is wrong

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+public import SystemCalls
 
 /// Tells when files or directories of some names may have gone: when one is removed or renamed, its directory is, or file systems of this
 /// machine are mounted or unmounted. It may tell too often, and it does not tell what becomes of a file system that ends by itself: who rests on

@@ -1,6 +1,7 @@
 internal import CLinux
 public import CoreTypes
 internal import Glibc
+public import SystemCalls
 
 extension FileSystem {
   /// Returns the number of bytes that an unprivileged process may still write where `path` lies (statvfs(3),
