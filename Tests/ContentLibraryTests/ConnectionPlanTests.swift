@@ -117,11 +117,22 @@ import Testing
     #expect(way.counts == [1, 2, 3])
   }
 
-  @Test("one whose connection is not opened within half a minute ends") func unopened() {
+  @Test("one whose connection is not opened within two minutes ends, and the next comes no later for it")
+  func unopened() {
     var way = Way()
+    way.left = .gibibytes(64)
     while way.plan.count == 1 { way.run(.milliseconds(100)) { Double($0) * Self.mebibyte } }
     way.running = 1
-    way.run(.seconds(31)) { _ in Self.mebibyte }
+    // Three times two minutes until it ends, and between them a minute and two measures of 4 s.
+    way.run(.seconds(505)) { _ in Self.mebibyte }
+    #expect(way.counts == [1, 2, 1, 2, 1, 2, 1])
+  }
+
+  @Test("one that opens after everything has stood still for long is not measured") func openedLate() {
+    var way = Way()
+    while way.plan.count == 1 { way.run(.milliseconds(100)) { Double($0) * Self.mebibyte } }
+    way.now = way.now + .seconds(600)
+    way.run(.milliseconds(100)) { Double($0) * Self.mebibyte }
     #expect(way.counts == [1, 2, 1])
   }
 

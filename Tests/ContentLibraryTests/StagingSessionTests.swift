@@ -39,6 +39,11 @@ import Testing
         operations: operations, clock: clock, pause: pause)
     }
 
+    /// A queue whose writer rests as a transfer's does.
+    func restingQueue() -> PieceQueue {
+      PieceQueue(of: package.manifest) { [progress] in DiskRest.factor(of: progress, nil) }
+    }
+
     /// Appends the pieces to a queue, as a transfer does.
     func append(_ indices: [Int], to queue: PieceQueue) throws {
       for index in indices {
@@ -106,7 +111,7 @@ import Testing
     .timeLimit(.minutes(1)))
   func rests() async throws {
     let bench = try Bench(try FixturePackage.file(length: 3 << 20))
-    let queue = PieceQueue(of: bench.package.manifest)
+    let queue = bench.restingQueue()
     let pauses = Locked<[Duration]>([])
     let session = bench.session(clock: SlowClock()) { duration in
       let all = pauses.withLock { pauses in
@@ -127,7 +132,7 @@ import Testing
   @Test("in the background others have it for four times as long as each write took", .timeLimit(.minutes(1)))
   func backgroundRests() async throws {
     let bench = try Bench(try FixturePackage.file(length: 2 << 20))
-    let queue = PieceQueue(of: bench.package.manifest)
+    let queue = bench.restingQueue()
     let pauses = Locked<[Duration]>([])
     let session = bench.session(clock: SlowClock()) { duration in
       let count = pauses.withLock { pauses in
@@ -144,11 +149,54 @@ import Testing
     #expect(pauses.current == [.milliseconds(20), .milliseconds(20)])
   }
 
+  @Test(
+    "a rest becomes as short as that of the background once no other is known to wait",
+    .timeLimit(.minutes(1)))
+  func restShortens() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 2 << 20))
+    let queue = bench.restingQueue()
+    let pauses = Locked<[Duration]>([])
+    let session = bench.session(clock: SlowClock()) { duration in
+      let count = pauses.withLock { pauses in
+        pauses.append(duration)
+        return pauses.count
+      }
+      bench.progress.setYielding(false)
+      if count == 2 { queue.close() }
+    }
+    #expect(bench.progress.setPriority(.background))
+    bench.progress.setYielding(true)
+    try bench.append([0, 1], to: queue)
+    let result = try await session.writePieces(
+      queue, buffers: bench.buffers, progress: bench.progress, stop: {})
+    // The first rest, of 120 ms, ends with its first step, which is longer than the 20 ms of the background.
+    #expect(result.pieces.isComplete && pauses.current == [.milliseconds(100), .milliseconds(20)])
+  }
+
+  @Test(
+    "behind a writer that rests one piece waits, and another one begins when that is taken or nothing rests")
+  func oneWaits() throws {
+    let bench = try Bench(try FixturePackage.file(length: 3 << 20))
+    let queue = bench.restingQueue()
+    let wakes = Locked(0)
+    func takesMore() -> Bool { queue.takesMore { wakes.withLock { $0 += 1 } } }
+    try bench.append([0], to: queue)
+    #expect(takesMore(), "nothing rests")
+    bench.progress.setYielding(true)
+    #expect(!takesMore())
+    #expect(queue.next()?.index == 0)
+    #expect(wakes.current == 1 && takesMore())
+    try bench.append([1], to: queue)
+    #expect(!takesMore())
+    queue.close()
+    #expect(wakes.current == 2 && takesMore())
+  }
+
   @Test("a rest ends when no other wants the disk any more", .timeLimit(.minutes(1))) func restEnds()
     async throws
   {
     let bench = try Bench(try FixturePackage.file(length: 2 << 20))
-    let queue = PieceQueue(of: bench.package.manifest)
+    let queue = bench.restingQueue()
     let pauses = Locked(0)
     let session = bench.session(clock: SlowClock()) { _ in
       pauses.withLock { $0 += 1 }

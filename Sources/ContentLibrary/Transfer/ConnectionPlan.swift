@@ -14,8 +14,9 @@ package struct ConnectionPlan: Hashable, Sendable {
   static let measure: Duration = .seconds(4)
   /// The beginning of a connection, in which its speed says nothing yet.
   static let settling: Duration = .seconds(1)
-  /// A trial whose connection has not been opened by then brings nothing.
-  static let longestOpening: Duration = .seconds(30)
+  /// A trial whose connection has not been opened by then is given up. It opens once a request of another one is over, which fetches two
+  /// pieces at least.
+  static let longestOpening: Duration = .seconds(120)
   /// The factor by which the speed with one connection more has to be greater.
   static let gain = 1.15
   /// Until the trial after one that brought too little; each further pause is twice as long, up to ``longestPause``.
@@ -40,13 +41,13 @@ package struct ConnectionPlan: Hashable, Sendable {
   package let maximum: Int
   private var window: Window?
   /// When the next window begins at the earliest.
-  private var opens: MonotonicInstant?
+  private var windowBegins: MonotonicInstant?
   /// Bytes a second of the last whole window with as many connections; nil where there was none.
   private var latest: Double?
   /// Bytes a second with one connection less, while the last one is a trial.
   private var baseline: Double?
   /// Since when a trial waits for its connection to be opened.
-  private var opening: MonotonicInstant?
+  private var openingSince: MonotonicInstant?
   private var pause = firstPause
   private var isRefused = false
   private var isYielding = false
@@ -63,13 +64,15 @@ package struct ConnectionPlan: Hashable, Sendable {
     _ received: ByteCount, left: ByteCount, running: Int, at now: MonotonicInstant
   ) -> Bool {
     guard maximum > 1, !isRefused, !isYielding else { return false }
-    if let opening {
-      guard running >= count else { return now - opening < Self.longestOpening ? false : giveUp(at: now) }
-      self.opening = nil
-      opens = now + Self.settling
+    if let openingSince {
+      // One that opens after a pause of everything would be measured against a speed of long ago.
+      guard now - openingSince < Self.longestOpening else { return giveUp(at: now, isMeasured: false) }
+      guard running >= count else { return false }
+      self.openingSince = nil
+      windowBegins = now + Self.settling
     }
-    guard opens.map({ $0 <= now }) ?? false else {
-      if opens == nil { opens = now + Self.settling }
+    guard windowBegins.map({ $0 <= now }) ?? false else {
+      if windowBegins == nil { windowBegins = now + Self.settling }
       return false
     }
     guard let window else {
@@ -97,7 +100,7 @@ package struct ConnectionPlan: Hashable, Sendable {
       if baseline != nil { count -= 1 }
       count = max(count / 2, 1)
     }
-    (baseline, latest, window, opens, opening) = (nil, nil, nil, nil, nil)
+    (baseline, latest, window, windowBegins, openingSince) = (nil, nil, nil, nil, nil)
     return count != before
   }
 
@@ -111,7 +114,7 @@ package struct ConnectionPlan: Hashable, Sendable {
   /// The server refused a connection, or one ended in an error while others went on: one is what it gives. Whether ``count`` is another
   /// one now.
   package mutating func refuse() -> Bool {
-    defer { (count, isRefused, baseline, window, opening) = (1, true, nil, nil, nil) }
+    defer { (count, isRefused, baseline, window, openingSince) = (1, true, nil, nil, nil) }
     return count > 1
   }
 
@@ -137,19 +140,19 @@ package struct ConnectionPlan: Hashable, Sendable {
     baseline = speed
     latest = nil
     count += 1
-    opening = now
+    openingSince = now
     return true
   }
 
-  /// The connection that is a trial goes.
-  private mutating func giveUp(at now: MonotonicInstant) -> Bool {
+  /// The connection that is a trial goes. Only one that was measured makes the pause before the next one longer.
+  private mutating func giveUp(at now: MonotonicInstant, isMeasured: Bool = true) -> Bool {
     count -= 1
     baseline = nil
     latest = nil
     window = nil
-    opening = nil
-    opens = now + pause
-    pause = min(pause + pause, Self.longestPause)
+    openingSince = nil
+    windowBegins = now + pause
+    if isMeasured { pause = min(pause + pause, Self.longestPause) }
     return true
   }
 }

@@ -11,15 +11,21 @@ final class PieceQueue: Sendable {
   private struct State {
     package var pieces: [PieceVerification] = []
     package var isClosed = false
+    /// Called once each, as soon as none waits for the writer.
+    var waiting: [@Sendable () -> Void] = []
   }
 
   private let manifest: Manifest
+  /// By how much longer than a write the rest behind it is now; nil where the writer does not rest.
+  let restFactor: @Sendable () -> Int?
   private let state = Mutex(State())
   /// Signalled once for every piece, and once for the end.
   private let arrivals = DispatchSemaphore(value: 0)
 
-  init(of manifest: Manifest) {
+  /// - Parameter restFactor: by how much longer than a write the rest behind it is now, see ``DiskRest``.
+  init(of manifest: Manifest, restFactor: @escaping @Sendable () -> Int? = { nil }) {
     self.manifest = manifest
+    self.restFactor = restFactor
   }
 
   /// Starts its comparison. Never blocks.
@@ -32,11 +38,23 @@ final class PieceQueue: Sendable {
 
   /// No more pieces will come. May be called more than once.
   func close() {
-    let isFirst = state.locked { state in
-      defer { state.isClosed = true }
-      return !state.isClosed
+    let (isFirst, waiting) = state.locked { state in
+      defer { (state.isClosed, state.waiting) = (true, []) }
+      return (!state.isClosed, state.waiting)
     }
     if isFirst { arrivals.signal() }
+    for wake in waiting { wake() }
+  }
+
+  /// Whether another piece may begin: a writer that rests has one waiting at most, so that its transfer leaves the buffers to those that
+  /// are wanted sooner. Otherwise `wake` is called once, when it is worth another try. Never blocks.
+  func takesMore(otherwise wake: @escaping @Sendable () -> Void) -> Bool {
+    guard restFactor() != nil else { return true }
+    return state.locked { state in
+      guard !state.pieces.isEmpty, !state.isClosed else { return true }
+      state.waiting.append(wake)
+      return false
+    }
   }
 
   /// Whether ``next()`` would answer without waiting for the network.
@@ -48,10 +66,15 @@ final class PieceQueue: Sendable {
   /// Blocks until there is a piece; nil once the queue is closed and empty. Pieces come out in the order in which they went in.
   func next() -> PieceVerification? {
     arrivals.wait()
-    return state.locked { state in
-      guard !state.pieces.isEmpty else { return nil }
-      return state.pieces.removeFirst()
+    let (piece, waiting) = state.locked { state -> (PieceVerification?, [@Sendable () -> Void]) in
+      guard !state.pieces.isEmpty else { return (nil, []) }
+      let piece = state.pieces.removeFirst()
+      guard state.pieces.isEmpty else { return (piece, []) }
+      defer { state.waiting = [] }
+      return (piece, state.waiting)
     }
+    for wake in waiting { wake() }
+    return piece
   }
 }
 

@@ -201,7 +201,9 @@ final class PieceReceiver: TransferReceiver {
       // before any byte is consumed, since a paused transfer delivers the same bytes again.
       if state.spare == nil, (state.current?.missingCount ?? 0) < bytes.count {
         let handle = state.handle
-        guard let buffer = buffers.acquire(otherwise: { handle?.resume() }) else { return .pause }
+        guard queue.takesMore(otherwise: { handle?.resume() }),
+          let buffer = buffers.acquire(otherwise: { handle?.resume() })
+        else { return .pause }
         state.spare = buffer
       }
       // Last, since bytes that may come count as come.

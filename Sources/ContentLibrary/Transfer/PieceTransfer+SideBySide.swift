@@ -21,7 +21,7 @@ extension PieceTransfer {
     _ content: Content, lacking known: PieceMap, from position: Int, _ admission: NetworkGate.Admission
   ) async throws -> (written: StagingSession.WriteResult, hasAsked: Bool) {
     let connections = content.connections
-    let queue = PieceQueue(of: session.manifest)
+    let queue = pieceQueue()
     let allotment = PieceAllotment(
       known, from: position, of: session, speed: Double(path.speeds.lastSpeed.rawValue))
     async let writing = session.writePieces(

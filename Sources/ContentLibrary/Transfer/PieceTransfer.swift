@@ -151,7 +151,7 @@ package struct PieceTransfer: Sendable {
     _ content: Content, _ choice: Choice, lacking known: PieceMap, fresh: Bool,
     _ admission: NetworkGate.Admission
   ) async throws -> (written: StagingSession.WriteResult, wasCut: Bool) {
-    let queue = PieceQueue(of: session.manifest)
+    let queue = pieceQueue()
     let receiver = receiver(
       of: choice, lacking: known, queue: queue, content.connections, admission)
     async let writing = session.writePieces(
@@ -175,6 +175,11 @@ package struct PieceTransfer: Sendable {
         .networkNotOpen, cause: "an answer without the package's tag brought nothing of it")
     }
     return (result, wasCut)
+  }
+
+  /// The pieces of one request, or of several side by side, on their way to the disk.
+  func pieceQueue() -> PieceQueue {
+    PieceQueue(of: session.manifest) { [progress, demand] in DiskRest.factor(of: progress, demand) }
   }
 
   private func asked(_ choice: Choice) -> Range<Int64> {

@@ -177,13 +177,11 @@ package actor StagingSession {
         }
         held += 1
         let verified = try verification.get()
-        let began = clock.now()
+        let writingBegan = clock.now()
         note(try begin(verified))
-        if let factor = DiskRest.factor(of: progress) {
+        if queue.restFactor() != nil {
           note(try finishWrites())
-          rest(for: (clock.now() - began) * factor) {
-            DiskRest.factor(of: progress) != nil && !queue.isClosed
-          }
+          rest(behind: clock.now() - writingBegan, queue)
         }
       } catch is PieceMismatch {
         held -= 1
@@ -200,12 +198,16 @@ package actor StagingSession {
     return result
   }
 
-  /// Leaves the disk to others behind a write, while `standsBack`.
-  private func rest(for duration: Duration, while standsBack: () -> Bool) {
-    var rest = min(duration, DiskRest.longest)
-    while rest > .zero, standsBack() {
-      pause(min(rest, DiskRest.step))
-      rest -= DiskRest.step
+  /// Leaves the disk to others behind a write that took so long: for as long as the queue's factor says meanwhile, and until no more pieces
+  /// come.
+  private func rest(behind writing: Duration, _ queue: PieceQueue) {
+    var rested = Duration.zero
+    while !queue.isClosed {
+      let rest = min(writing * (queue.restFactor() ?? 0), DiskRest.longest) - rested
+      guard rest > .zero else { return }
+      let step = min(rest, DiskRest.step)
+      pause(step)
+      rested += step
     }
   }
 
@@ -296,16 +298,17 @@ package actor StagingSession {
 /// The rests of a transfer that leaves the disk to others.
 enum DiskRest {
   /// While the machine has other work: however slow the disk is, others have it for 24 of 25 parts of the time.
-  static let factor = 24
+  static let yieldingFactor = 24
   /// In the background as long as that is not known, which takes the kernel some seconds: for four of five parts.
   static let backgroundFactor = 4
   static let longest: Duration = .seconds(2)
   /// Between two looks whether it still stands back.
   static let step: Duration = .milliseconds(100)
 
-  /// By how much longer than the write before it a rest is; nil for none.
-  static func factor(of progress: TransferProgress) -> Int? {
-    progress.isYielding ? factor : progress.priority == .background ? backgroundFactor : nil
+  /// By how much longer than the write before it a rest is; nil for none, as where readers wait for what comes.
+  static func factor(of progress: TransferProgress, _ demand: ReadingDemand?) -> Int? {
+    guard demand?.order.isEmpty != false else { return nil }
+    return progress.isYielding ? yieldingFactor : progress.priority == .background ? backgroundFactor : nil
   }
 }
 

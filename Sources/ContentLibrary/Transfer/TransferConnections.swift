@@ -8,7 +8,7 @@ final class TransferConnections: Sendable {
   private struct State {
     var plan: ConnectionPlan
     /// The requests that are under way.
-    var running = 1
+    var running = 0
     /// Ends the only request of the transfer, which is gone on with over several.
     var cut: (@Sendable () -> Void)?
   }
@@ -47,10 +47,12 @@ final class TransferConnections: Sendable {
   }
 
   /// A request that goes alone is under way; `cut` ends it.
-  func beginRequest(cut: @escaping @Sendable () -> Void) { state.locked { $0.cut = cut } }
+  func beginRequest(cut: @escaping @Sendable () -> Void) {
+    state.locked { ($0.running, $0.cut) = (1, cut) }
+  }
 
   /// It is over.
-  func endRequest() { state.locked { $0.cut = nil } }
+  func endRequest() { state.locked { ($0.running, $0.cut) = (0, nil) } }
 
   /// So many requests are under way.
   func setRunning(_ count: Int) { state.locked { $0.running = count } }
