@@ -34,7 +34,7 @@ class Adversary:
         self.confused = set()
         # When the clock of the store whose receipts are shown was turned, by how many seconds and millionths; and when its last statement is over.
         self.turned, self.statements_until = (time.time(), 0, 0), 0
-        # Until when it may have dated something wrong.
+        # Until when it may have dated something too early.
         self.misdated_until = 0
         # Begin and end of each time of which a server that was put back knows nothing.
         self.lost = []
@@ -128,6 +128,11 @@ class Adversary:
             # No round lasts longer than this.
             self.people.history.doubt(seconds + min(0, drift * ROUND_SECONDS // 10**6), seconds + max(0, drift * ROUND_SECONDS // 10**6))
         return True
+
+    @property
+    def is_apple_behind(self):
+        """Whether the clock of that store is behind, or goes too slowly."""
+        return min(self.turned[1:]) < 0
 
     def note_statements(self):
         """The store may have dated a statement by how far its clock is ahead now. It hides others of right dates for so long."""
@@ -318,9 +323,8 @@ class Adversary:
                 relay.lift()
                 self.spoiled.discard(name)
         self.note_statements()
-        if self.turned[1:] != (0, 0):
-            # A clock that is set is less than a minute ahead.
-            self.misdated_until = time.time() + 60
+        if self.is_apple_behind:
+            self.misdated_until = time.time()
         self.turned = (time.time(), 0, 0)
         for one in self.system.programs:
             self.heal(one)

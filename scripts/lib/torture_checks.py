@@ -114,7 +114,7 @@ class Checks:
         holders = [agent for agent in self.system.agents.values() if agent.owner == owner]
         if any((agent.name, row["product"]) in self.adversary.rots.ever for agent in holders):
             return
-        if self.adversary.turned[1:] != (0, 0) or row["finished"] < self.adversary.misdated_until * 1000:
+        if self.adversary.is_apple_behind or row["finished"] < self.adversary.misdated_until * 1000:
             self.look("finishes by a wrong clock")
             return
         places = [root / row["product"] / versions[0][0] for agent in holders
@@ -141,7 +141,7 @@ class Checks:
                 if row["type"] != "auto-renewable-subscription" or row["expires"] + PERIOD_SECONDS * 1000 < now:
                     waits.append(f"{kind} has not finished {row['id']} of {row['product']}")
         for row in self.system.stores["apple"].rows(
-                f"SELECT id, type FROM notifications WHERE awaits_subscription = 0 AND (signed IS NULL AND due <= {now} OR next_attempt <= {now})"):
+                f"SELECT id, type FROM notifications WHERE next_attempt IS NOT NULL OR signed IS NULL AND due <= {now}"):
             waits.append(f"apple has still to send {row['type']} {row['id']}")
         # What it tells of a token nobody asks about.
         for row in self.system.stores["google"].rows("SELECT id, attempts FROM google_messages"):

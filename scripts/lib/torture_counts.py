@@ -38,8 +38,8 @@ RULES = {
         AND transactions.product = obligations.product
       WHERE done IS NOT NULL AND NOT EXISTS (SELECT 1 FROM grants JOIN transactions AS first ON first.store = grants.store
         AND first.environment = grants.environment AND first.transaction_id = grants.transaction_id
-        WHERE grants.product = obligations.product AND grants.state LIKE '%finished' AND (first.customer = transactions.customer
-        OR first.store = outbox.store AND first.original_id = transactions.original_id))""",
+        WHERE grants.product = obligations.product AND (grants.state = 'finished' AND first.customer = transactions.customer
+        OR grants.state LIKE '%finished' AND first.store = outbox.store AND first.original_id = transactions.original_id))""",
 }
 
 # The same of the records of the only server; of several, one is told of the death of another only after some heartbeats.
