@@ -48,7 +48,7 @@ let plumbing: [Target] = [
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "Files", "SystemCalls", "CoreTypes"]),
   .target(
     name: "MessageBus",
-    dependencies: ["CMessageBus", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
+    dependencies: ["CMessageBus", "CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "ObjectStore", dependencies: ["HTTPClient", "ServiceRuntime", "Crypto", "CoreTypes"]),
 ]
 
@@ -75,7 +75,7 @@ let monitoring: [Target] = [
 let contract: [Target] = [
   // What everything speaks of, and what an agent answers to apps.
   .target(name: "PullboxAPI", dependencies: ["Commerce", "Crypto", "CoreTypes"]),
-  // What a delivery server answers to devices and operators.
+  // What a delivery server answers to devices and operators, and a payment store to agents and apps.
   .target(
     name: "ServiceAPI",
     dependencies: [

@@ -3,7 +3,7 @@ public import CoreTypes
 internal import Glibc
 public import SystemCalls
 
-/// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an
+/// The file system by path. Every call here blocks: off the cooperative pool, see `BlockingPool`. Where an
 /// attacker could have put a symbolic link into the path, use ``Directory``.
 public enum FileSystem {
   /// The rule for a rename to a name that a file has already.

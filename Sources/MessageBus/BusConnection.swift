@@ -1,6 +1,5 @@
 internal import CLinux
 public import CoreTypes
-import ServiceRuntime
 public import SystemCalls
 
 /// How a ``BusConnection`` behaves.

@@ -1,6 +1,5 @@
 import CLinux
 import CoreTypes
-import ServiceRuntime
 
 extension BusLoop {
   /// The calls of one connection that wait for their answers; further ones are refused.

@@ -2,7 +2,6 @@ import CLinux
 import CMessageBus
 import CoreTypes
 import Glibc
-import ServiceRuntime
 import SystemCalls
 
 /// Runs one connection to a bus on one thread. Everything here belongs to that thread; others reach it through its mailbox. Without

@@ -1,5 +1,4 @@
 import CoreTypes
-import ServiceRuntime
 import Testing
 
 struct BackoffTests {
@@ -46,11 +45,5 @@ struct BackoffTests {
   @Test("an initial delay above the cap is the cap")
   func initialAboveCap() {
     #expect(delays(Backoff(initial: .seconds(60), cap: .seconds(5), jitter: 0), [1, 2]) == [5, 5])
-  }
-
-  @Test("exit codes are those of the interface")
-  func exitCodes() {
-    let codes: [ExitCode] = [.done, .failed, .usage, .notEntitled, .undetermined, .noSpace, .integrity]
-    #expect(codes.map(\.rawValue) == [0, 1, 2, 3, 4, 5, 6])
   }
 }

@@ -69,7 +69,7 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   public var product: ProductIdentifier
   /// 1 to 10; the store takes 1 when it is absent.
   public var quantity: Int?
-  /// The app's name for its user, as in ``PurchaseRequest/applicationUsername``; absent for none.
+  /// The app's name for its user, the `applicationUsername` of the store; absent for none.
   public var applicationUsername: String?
   /// The price that the buyer saw. If the price is another by now, nothing is bought (`price-changed`). Absent: any price
   /// is paid.

@@ -6,7 +6,7 @@ public import CoreTypes
 public struct EntitlementsResponse: Codable, Sendable {
   /// The products, each with its newest released version.
   public var products: [EntitledProduct]
-  /// The transactions of ``EntitlementsRequest/waiting`` that open nothing more. The store has been told, or is being
+  /// Those of the transactions named as `waiting` that open nothing more. The store has been told, or is being
   /// told, that they are finished. Absent where none waits.
   public var settled: [TransactionIdentifier]?
   /// Where the device learns what becomes of them; of several stores the first one's. Absent from servers that have no feeds.

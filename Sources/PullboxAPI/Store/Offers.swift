@@ -78,7 +78,7 @@ public struct AccountOffer: Codable, Hashable, Sendable {
 }
 
 /// A bonus of a store for a subscription, as it is to one account: the first period lasts longer for a purchase that gives contact data
-/// (``PurchaseRequest/optIn``).
+/// (`optIn`).
 public struct AccountBonus: Codable, Hashable, Sendable {
   /// By how much the first period lasts longer.
   public var period: BillingPeriod

@@ -29,7 +29,7 @@ public struct FeedResponse: Codable, Sendable {
   }
 }
 
-/// The first event of `GET /v1/feed` as server-sent events, `feed`; each that follows is a ``FeedEntry`` named by its kind.
+/// The first event of `GET /v1/feed` as server-sent events, `feed`; each that follows is a `FeedEntry` named by its kind.
 public struct FeedOpening: Codable, Sendable {
   /// Whether what follows is everything that there is to tell, because the cursor was none of this feed's, or there was none.
   public var isWhole: Bool

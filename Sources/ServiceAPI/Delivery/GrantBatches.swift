@@ -115,7 +115,7 @@ public enum GrantsRequest: Decodable, Sendable {
 /// The answer to `POST /v1/grants` with several products: each of them is in one of the two lists, in the order of the
 /// request.
 public struct GrantBatchResponse: Codable, Sendable {
-  /// Why one product is not granted: a ``Problem`` with the product beside its members.
+  /// Why one product is not granted: a `Problem` with the product beside its members.
   public struct Refusal: Codable, Sendable {
     /// The product.
     public var product: ProductIdentifier

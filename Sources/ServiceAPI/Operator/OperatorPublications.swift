@@ -37,7 +37,7 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
 }
 
 /// The policy of a publication's subscriptions: what they open, and for how long. Members that are left out are as in
-/// ``PublicationPolicy/standard``.
+/// `PublicationPolicy.standard`.
 public struct SubscriptionPolicy: Codable, Hashable, Sendable {
   /// Whether issues that a subscription opened stay open after it; true unless said.
   public var keepsIssuesAfterLapse: Bool?
