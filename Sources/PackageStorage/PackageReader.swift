@@ -8,6 +8,10 @@ package protocol PackageReader: Sendable {
   /// Bytes of the package as it lies there.
   var length: ByteCount { get }
 
+  /// Lets what is read from now on come from where the package lies, and not from a cache of this machine. A reader whose bytes come from there
+  /// anyway does nothing, and so does one whose file the kernel keeps for others.
+  func forgetCached() async
+
   /// Returns up to `count` bytes; none at the end. Throws `notFound` where the package was removed meanwhile, `unreadable` where these
   /// bytes cannot be read, and `unreachable`.
   func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8]

@@ -69,6 +69,10 @@ private struct FileReader: PackageReader {
     self.file = SharedFile(file)
   }
 
+  func forgetCached() async {
+    await BlockingPool.shared.run { [file] in file.file.forgetCached() }
+  }
+
   func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
     try await BlockingPool.shared.run { [file] () throws(BlobStoreError) -> [UInt8] in
       var bytes: [UInt8] = []

@@ -55,4 +55,10 @@ extension FileDescriptor {
     }
     return true
   }
+
+  /// posix_fadvise(2) with `POSIX_FADV_DONTNEED`: asks the kernel to drop the file's clean pages. It is advice: pages that another program has
+  /// mapped stay, and a file system may pass over it.
+  public func forgetCached() {
+    _ = posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED)
+  }
 }

@@ -102,6 +102,47 @@ struct ScrubbingRoundTests {
     #expect(try await scrubber.report().faults.map(\.digest) == [digest])
   }
 
+  @Test("a package that a cache of the machine has wrong, and its disk right, is whole")
+  func wrongCache() async throws {
+    let digest = try await add([1, 2, 3])
+    let scrubber = scrubber()
+    shelf.misread(digest, .cached)
+    try await scrubber.runRound()
+    #expect(try await scrubber.report().faults.isEmpty)
+  }
+
+  @Test("a package that was read wrong twice is read again after a minute, and then after four times as long")
+  func pauses() async throws {
+    let digest = try await add([1, 2, 3])
+    let timer = ManualMonotonicClock()
+    let scrubber = scrubber(timer: timer)
+    shelf.misread(digest, .disk)
+    try await scrubber.runRound()
+    #expect(try await scrubber.report().faults.map(\.digest) == [digest])
+    for (pause, checks) in [(59, 1), (1, 2), (239, 2), (1, 3)] {
+      timer.advance(by: .seconds(pause))
+      try await scrubber.lookAtFaulty()
+      #expect(await scrubber.checks == checks, "behind \(pause) s more")
+    }
+    shelf.misread(digest, nil)
+    timer.advance(by: .seconds(960))
+    try await scrubber.lookAtFaulty()
+    #expect(try await scrubber.report().faults.isEmpty)
+  }
+
+  @Test("a package that was damaged where it was sent is read again a minute later")
+  func damagedWhereSent() async throws {
+    let digest = try await add([1, 2, 3])
+    let timer = ManualMonotonicClock()
+    let scrubber = scrubber(timer: timer)
+    #expect(await scrubber.noteDamaged(digest))
+    try await scrubber.lookAtFaulty()
+    #expect(try await scrubber.report().faults.map(\.digest) == [digest])
+    timer.advance(by: .seconds(60))
+    try await scrubber.lookAtFaulty()
+    #expect(try await scrubber.report().faults.isEmpty)
+  }
+
   @Test("a node that reads a package for longer than its lease lasts has it all the time")
   func longPackage() async throws {
     _ = try await add([UInt8](repeating: 1, count: 4 << 20))

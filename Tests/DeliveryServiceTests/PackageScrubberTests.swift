@@ -135,7 +135,8 @@ struct PackageScrubberTests {
   @Test("bodies of a package that is found damaged end, others go on (M12)")
   func runningBodies() async throws {
     let large = [UInt8](repeating: 7, count: 32 << 20)
-    try await ServerHarness.run { server in
+    // The questions after its end count for the address's rate.
+    try await ServerHarness.run(options: ["--scrub-rate", "1GiB"]) { server in
       let record = try await server.publish(large)
       let reader = try await server.slowReader(of: try await server.grantForPurchase())
       try flip(record.digest, server)

@@ -13,6 +13,16 @@ package final class MemoryShelf: PackageShelf {
     var packages: [SHA256Digest: [UInt8]] = [:]
     var removalFailure: BlobStoreError.Code?
     var afterReading: (@Sendable () async -> Void)?
+    /// The readings that are wrong, by their packages.
+    var misread: [SHA256Digest: Misreading] = [:]
+  }
+
+  /// A wrong reading of a package whose bytes are right.
+  package enum Misreading: Sendable {
+    /// A cache of the machine has other bytes, until it is forgotten.
+    case cached
+    /// The disk answers with other bytes, until it is told otherwise.
+    case disk
   }
 
   private let state = Mutex(State())
@@ -34,6 +44,11 @@ package final class MemoryShelf: PackageShelf {
   /// Other bytes in place of the package's.
   package func set(_ bytes: [UInt8], as digest: SHA256Digest) {
     state.withLock { $0.packages[digest] = bytes }
+  }
+
+  /// Lets a package be read wrong, or right again.
+  package func misread(_ digest: SHA256Digest, _ misreading: Misreading?) {
+    state.withLock { $0.misread[digest] = misreading }
   }
 
   /// `body` is called once, after the bytes of a package were read and before they are returned.
@@ -76,7 +91,12 @@ package final class MemoryShelf: PackageShelf {
     guard let bytes = state.withLock({ $0.packages[digest] }) else {
       throw BlobStoreError(.notFound, "there is no \(digest)")
     }
-    return MemoryReader(contents: bytes) { [self] in
+    return MemoryReader(
+      contents: bytes, isMisread: { [self] in state.withLock { $0.misread[digest] != nil } },
+      forget: { [self] in
+        state.withLock { if $0.misread[digest] == .cached { $0.misread[digest] = nil } }
+      }
+    ) { [self] in
       let body = state.withLock { state in
         defer { state.afterReading = nil }
         return state.afterReading
@@ -109,13 +129,18 @@ package final class MemoryShelf: PackageShelf {
 
 private struct MemoryReader: PackageReader {
   let contents: [UInt8]
+  let isMisread: @Sendable () -> Bool
+  let forget: @Sendable () -> Void
   let didRead: @Sendable () async -> Void
 
   var identity: PackageIdentity { PackageIdentity("\(SHA256Digest.of(contents))") }
   var length: ByteCount { ByteCount(contents.count) }
 
+  func forgetCached() async { forget() }
+
   func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
     await didRead()
-    return Array(contents.dropFirst(Int(position.rawValue)).prefix(count))
+    let bytes = contents.dropFirst(Int(position.rawValue)).prefix(count)
+    return isMisread() ? bytes.map { $0 ^ 1 } : Array(bytes)
   }
 }

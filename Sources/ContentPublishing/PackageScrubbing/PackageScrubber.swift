@@ -29,23 +29,20 @@ package actor PackageScrubber {
     var lastCheck: Timestamp?
   }
 
-  private static let chunk = ByteCount.mebibytes(1)
-  /// The lease is asked for at least so often while a package is read.
-  private static let longestPause = Duration.seconds(5)
   /// New versions are looked for so often.
   private static let pause = Duration.seconds(3600)
   /// The files of faulty packages are looked at so often: a repair puts others there.
   private static let pauseBetweenLooks = Duration.seconds(30)
 
   let database: Database
-  private let shelf: any PackageShelf
+  let shelf: any PackageShelf
   private let stops: RevocationList
   /// Told of a package whose file is not to be used any more, for what keeps it open.
   private let didChange: @Sendable (SHA256Digest) -> Void
   private let clock: any WallClock
-  private let timer: any MonotonicClock
-  private let rules: Rules
-  private let log: Log
+  let timer: any MonotonicClock
+  let rules: Rules
+  let log: Log
   private let worker: Worker
   /// Held by the node that checks for all; without one, no other process uses the database.
   private let lease: WorkerLease?
@@ -57,8 +54,8 @@ package actor PackageScrubber {
   private var missing: Set<SHA256Digest> = []
   /// The faults that could not be written down, as while the database is away.
   private let unwritten: UnwrittenFaults
-  /// The files in which faults were found since the start.
-  private var faulty: [SHA256Digest: PackagePlace] = [:]
+  /// The faults that were found since the start.
+  private var sightings = FaultSightings()
   private(set) var progress = Progress()
   /// Packages read since the start.
   package var checks: Int64 { progress.checks }
@@ -114,7 +111,7 @@ package actor PackageScrubber {
   }
 
   /// Whether this node checks for all, or for an operator who has asked it.
-  private func mayGoOn() async throws -> Bool {
+  func mayGoOn() async throws -> Bool {
     if asked != answered { return true }
     return try await lease?.isHeld() ?? true
   }
@@ -190,15 +187,13 @@ package actor PackageScrubber {
     try await record(nil, of: digest)
   }
 
-  /// Reads the faulty packages again whose files have changed since: they may have been repaired. Also those that an
-  /// earlier run of the server found. A file counts as changed if its ``PackageIdentity`` is another.
-  /// Throws ``DatabaseError`` and ``BlobStoreError``.
+  /// Reads the faulty packages again whose files have changed since, as they may have been repaired, and those that an
+  /// earlier run of the server found; the others after the pauses of ``FaultSightings``, as what was wrong may have been the reading.
+  /// A file counts as changed if its ``PackageIdentity`` is another. Throws ``DatabaseError`` and ``BlobStoreError``.
   func lookAtFaulty() async throws {
     for digest in try await database.read({ try PackageCheckTable.faulty(in: $0) }) {
-      guard let seen = faulty[digest], seen == (try await place(of: digest)) else {
-        guard try await check(digest) else { return }
-        continue
-      }
+      guard sightings.isDue(digest, at: timer.now(), in: try await place(of: digest)) else { continue }
+      guard try await check(digest) else { return }
     }
   }
 
@@ -302,7 +297,7 @@ package actor PackageScrubber {
   }
 
   /// Returns nil where there is no such package.
-  private func reader(of digest: SHA256Digest) async throws -> (any PackageReader)? {
+  func reader(of digest: SHA256Digest) async throws -> (any PackageReader)? {
     do {
       return try await shelf.reader(of: digest)
     } catch {
@@ -315,42 +310,6 @@ package actor PackageScrubber {
     try await reader(of: digest).map { .there($0.identity) } ?? .absent
   }
 
-  /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate. A package that
-  /// cannot be read counts as damaged. Asks for the lease on the way, since a long package takes longer than that lasts; nil where another node has
-  /// it by now. Throws ``BlobStoreError`` where it cannot be opened, or its place cannot be reached.
-  private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, PackagePlace)? {
-    guard let reader = try await reader(of: digest) else { return (.missing, .absent) }
-    let place = PackagePlace.there(reader.identity)
-    var hasher = SHA256Hasher()
-    var position = ByteCount.zero
-    let begun = timer.now()
-    while true {
-      let bytes: [UInt8]
-      do {
-        bytes = try await reader.bytes(from: position, upTo: Int(Self.chunk.rawValue))
-      } catch {
-        switch error.code {
-        case .unreadable: break
-        case .notFound: return (.missing, .absent)
-        default: throw error
-        }
-        log.error(
-          "a package cannot be read", ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
-        return (.damaged, place)
-      }
-      if bytes.isEmpty { break }
-      hasher.update(bytes.span)
-      position += ByteCount(bytes.count)
-      let needed = Duration.milliseconds(position.rawValue * 1000 / max(1, rules.rate.rawValue))
-      guard try await mayGoOn() else { return nil }
-      while case let rest = needed - (timer.now() - begun), rest > .zero {
-        try await timer.sleep(for: min(rest, Self.longestPause))
-        guard try await mayGoOn() else { return nil }
-      }
-    }
-    return (hasher.finalize() == digest ? nil : .damaged, place)
-  }
-
   /// Writes a check down, unless nothing expects the package any more, and logs what has changed. Answers whether
   /// something does.
   @discardableResult
@@ -358,7 +317,7 @@ package actor PackageScrubber {
     _ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace? = nil, at begun: Timestamp? = nil
   ) async throws -> Bool {
     let (now, keepsWithdrawn) = (begun ?? clock.now(), rules.keepsWithdrawn)
-    faulty[digest] = fault == nil ? nil : place
+    sightings.note(fault, of: digest, in: place, at: timer.now())
     let before = try await database.write(locking: [.content(digest)]) { connection -> PackageFault?? in
       guard try PackageCheckTable.isExpected(digest, keepsWithdrawn: keepsWithdrawn, in: connection) else {
         return nil
@@ -386,12 +345,4 @@ package actor PackageScrubber {
     }
     return true
   }
-}
-
-/// Where a package was read from.
-private enum PackagePlace: Hashable {
-  /// There was none.
-  case absent
-  /// The file or object of that identity.
-  case there(PackageIdentity)
 }

@@ -22,6 +22,8 @@ struct ObjectReader: PackageReader {
   }
   var length: ByteCount { attributes.length }
 
+  func forgetCached() async {}
+
   func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
     try await asBlobStoreError { () throws(ObjectStoreError) in
       try await read(from: position, upTo: ByteCount(count))
