@@ -146,6 +146,28 @@ struct SettlementTests {
     }
   }
 
+  @Test(
+    "a device whose grant an operator revoked is told what is owed besides, until the store refunds it all")
+  func besidesRevocation() async throws {
+    try await ServerHarness.run { server in
+      let receipt = try await subscribe(server, device: server.device)
+      let first = try await completeFirst(server, receipt: receipt, device: server.device)
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(server.shortName(of: first))/revoke",
+        body: ReasonBody(reason: "damaged"), as: OperatorGrant.self)
+      let status = try await server.status(first)
+      #expect(status.state == .revoked)
+      #expect(status.remaining?.map(\.description) == ["com.example.during"])
+      let refunded = server.purchase(
+        of: "com.example.monthly", expires: server.clock.now() + .seconds(28 * 86_400),
+        cancelled: server.clock.now())
+      let after = try server.store.receipt(of: [refunded], device: server.device.id)
+      _ = try? await server.grant("com.example.during", receipt: after)
+      let over = try await server.status(first)
+      #expect(over.state == .revoked && over.remaining == nil)
+    }
+  }
+
   @Test("a rollout that shrinks past the device finishes the transaction")
   func rollout() async throws {
     try await ServerHarness.run { server in

@@ -290,10 +290,7 @@ package enum GrantTable {
     var status = GrantStatus(
       grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection),
       history: try history(of: grant.number, in: connection))
-    if grant.machine.state == .completed {
-      let remaining = try ObligationTable.remaining(of: ObligationTable.Debt(grant), in: connection)
-      if !remaining.isEmpty { status.remaining = remaining }
-    }
+    status.remaining = try ObligationTable.remaining(besides: grant, in: connection)
     return status
   }
 

@@ -100,6 +100,19 @@ package enum ObligationTable {
     return try remaining(of: debt, owing: owed, progress: progress(of: debt, in: connection), in: connection)
   }
 
+  /// The products that the transaction still owes the device of a grant, by name; nil where there are none, and of a grant that tells nothing: one
+  /// that is completed tells them, and one that an operator revoked and the store has not, since the others stay paid for.
+  package static func remaining(
+    besides grant: GrantRecord, in connection: borrowing Connection
+  ) throws -> [ProductIdentifier]? {
+    let isRevokedAlone = grant.machine.state.isRevoked && grant.operatorWord?.decision == .revoke
+    guard grant.machine.state == .completed || isRevokedAlone else { return nil }
+    let known = try LedgerTable.find(grant.transactionKey, in: connection)
+    guard known?.transaction.revokedDate == nil else { return nil }
+    let remaining = try remaining(of: Debt(grant), in: connection)
+    return remaining.isEmpty ? nil : remaining
+  }
+
   /// Keeps of the products those that are still owed, in the order of their names.
   private static func remaining(
     of debt: Debt, owing products: Set<ProductIdentifier>, progress: Progress,

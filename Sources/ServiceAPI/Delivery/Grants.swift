@@ -242,8 +242,8 @@ public struct GrantStatus: Codable, Sendable {
   /// Which world of the store the purchase was made in: `Production`, which costs money, or `Sandbox`. Absent from servers
   /// that did not tell them apart.
   public var environment: String?
-  /// Products that the transaction still owes the device, of a grant that is completed; absent where there are none, and from
-  /// servers that do not tell.
+  /// Products that the transaction still owes the device, of a grant that is completed, or that an operator alone has revoked; absent where there
+  /// are none, and from servers that do not tell.
   public var remaining: [ProductIdentifier]?
 
   /// Creates the document from its members.
