@@ -116,6 +116,24 @@ import Testing
     }
   }
 
+  @Test("what is staged for a job and was not verified is written over: it counts once against the quota")
+  func stagedUnverified() throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(5))
+    let space = fixture.library.space
+    let manifest = try FixturePackage.file(length: 4 << 20).manifest
+    let job = try job("a")
+    let area = "\(fixture.paths.staging)/\(job)"
+    try FileSystem.createDirectories(area)
+    let file = try FileDescriptor.open("\(area)/file", .readWrite, options: .create)
+    try file.write(FixturePackage.noise(4 << 20, seed: 1).span, at: .zero)
+    // As a cut of the power leaves it: the bytes are there, and no piece is noted.
+    let pieces = PieceMap(manifest)
+    let need = UnpackedShares(manifest).need(without: pieces)
+    #expect(try space.shortage(of: need, for: job) == nil)
+    // Another job's need is not written over it.
+    #expect(try space.shortage(of: need, for: try self.job("b")) != nil)
+  }
+
   @Test("where nothing can be allocated the promise alone keeps room from others")
   func promised() throws {
     let fixture = try LibraryFixture(reserve: .zero)

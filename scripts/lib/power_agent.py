@@ -19,34 +19,36 @@ from torture_content import digests_of
 from torture_disk import digest_of, fault_of_manifest, files_below, left_over
 from torture_system import UnixConnection, rows
 
-PRODUCT, SECTION = "com.example.power.folder", "extra"
+PRODUCT, OTHER, SECTION = "com.example.power.folder", "com.example.power.other", "extra"
 SETTLED_SECONDS = 30
+# Less than two folders of 163 kB without their sections of 90 kB, and more than one with it.
+QUOTA = "300KiB"
 
 
 class Shelf:
-    """What is published for the agents: a folder with a section that is fetched when it is asked for, and its correction."""
+    """What is published for the agents: a folder with a section that is fetched when it is asked for, its correction, and another one."""
 
     def __init__(self, house):
         self.house, self.work, self.versions = house, house.work / "content", {}
 
-    def publish(self, version):
-        folder = self.work / version
-        if version in self.versions:
+    def publish(self, version, product=PRODUCT):
+        folder = self.work / product / version
+        if (product, version) in self.versions:
             return
         for number in range(4):
-            self.write(folder / f"pages/page{number}.bin", f"{'1.0' if number else version} page {number}", 40_000)
-        self.write(folder / "cover.bin", "cover", 3_000)
-        self.write(folder / "extra/sound.bin", "sound", 90_000)
-        self.versions[version] = digests_of(folder)
-        self.house.desk.describe(PRODUCT)
+            self.write(folder / f"pages/page{number}.bin", f"{product} {'1.0' if number else version} page {number}", 40_000)
+        self.write(folder / "cover.bin", f"{product} cover", 3_000)
+        self.write(folder / "extra/sound.bin", f"{product} sound", 90_000)
+        self.versions[product, version] = digests_of(folder)
+        self.house.desk.describe(product)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PULLBOX_")} | {
             "PULLBOX_SERVER": f"http://127.0.0.1:{self.house.port}", "PULLBOX_OPERATOR_KEY": KEY, "XDG_STATE_HOME": str(self.work / "publisher")}
         done = subprocess.run(
-            [self.house.options.bin / "pullbox", "publish", folder, "--product", PRODUCT, "--version", version, "--release",
+            [self.house.options.bin / "pullbox", "publish", folder, "--product", product, "--version", version, "--release",
              "--section", f"{SECTION}=extra/**", "--section-policy", f"{SECTION}=on-demand"],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            raise Failure(f"{PRODUCT} {version} is not published: {done.stdout[-400:]}")
+            raise Failure(f"{product} {version} is not published: {done.stdout[-400:]}")
 
     @staticmethod
     def write(path, name, length):
@@ -55,31 +57,33 @@ class Shelf:
 
     def faults(self, library):
         """What is in a library that was not published so; a section may be there or not."""
-        faults = []
-        place = library / PRODUCT
-        for entry in sorted(os.scandir(place), key=lambda one: one.name) if place.exists() else []:
-            if entry.name.startswith("."):
-                continue
-            expected = self.versions.get(entry.name)
-            if expected is None:
-                faults.append(f"{entry.name} was never published")
-                continue
-            there = set(files_below(entry.path))
-            for path, digest in expected.items():
-                if path not in there and not path.startswith("extra/"):
-                    faults.append(f"{entry.name}/{path} is missing")
-                elif path in there and digest_of(place / entry.name / path) != digest:
-                    faults.append(f"{entry.name}/{path} has other bytes")
-            faults += [f"{entry.name}/{path} was never published" for path in sorted(there - set(expected))]
-            if fault := fault_of_manifest(place / ".pullbox" / entry.name, PRODUCT, entry.name, expected):
-                faults.append(f"the manifest of {entry.name}: {fault}")
+        return [fault for product in (PRODUCT, OTHER) for name in names_in(library / product) for fault in self.faults_of(library, product, name)]
+
+    def faults_of(self, library, product, version):
+        expected, place = self.versions.get((product, version)), library / product
+        if expected is None:
+            return [f"{product} {version} was never published"]
+        faults, there = [], set(files_below(place / version))
+        for path, digest in expected.items():
+            if path not in there and not path.startswith("extra/"):
+                faults.append(f"{product} {version}/{path} is missing")
+            elif path in there and digest_of(place / version / path) != digest:
+                faults.append(f"{product} {version}/{path} has other bytes")
+        faults += [f"{product} {version}/{path} was never published" for path in sorted(there - set(expected))]
+        if fault := fault_of_manifest(place / ".pullbox" / version, product, version, expected):
+            faults.append(f"the manifest of {product} {version}: {fault}")
         return faults
+
+
+def names_in(place):
+    """Of what a product's folder shows."""
+    return sorted(entry.name for entry in os.scandir(place) if not entry.name.startswith(".")) if place.exists() else []
 
 
 class Device:
     """An agent with its directories."""
 
-    def __init__(self, house, directory, account):
+    def __init__(self, house, directory, account, settings):
         self.house, self.state, self.library = house, directory / "state", directory / "library"
         # The path of a socket has to be short.
         self.socket, self.ready_file, self.log = house.work / "socket", house.work / "agent.ready", house.work / "agent.log"
@@ -90,7 +94,7 @@ class Device:
         self.file.write_text(json.dumps({
             "state": str(self.state), "library": str(self.library), "server": f"http://127.0.0.1:{house.port}",
             "store": f"http://127.0.0.1:{house.shop_port}", "storeName": "sandbox", "accountTokenFile": str(token),
-            "socket": str(self.socket), "pollInterval": 1, "conditionSources": ["none"], "bus": "none", "spaceReserve": "1MiB"}))
+            "socket": str(self.socket), "pollInterval": 1, "conditionSources": ["none"], "bus": "none", "spaceReserve": "1MiB"} | settings))
         self.command = [house.options.bin / "pullbox-agent", "--config", self.file, "--ready-file", self.ready_file, "--log-level", "warning"]
 
     def call(self, method, path, body=None, accept=(200, 201, 202, 204)):
@@ -103,6 +107,13 @@ class Device:
             raise Failure(f"{method} {path}: {response.status} {text.decode(errors='replace')[:300]}")
         return json.loads(text) if text else None
 
+    def waiting(self):
+        """Downloads that are not over, as the agent tells them; what is known where it tells nothing."""
+        try:
+            return [one for one in self.call("GET", "/v1/downloads")["downloads"] if one["state"] not in ("finished", "cancelled")]
+        except (Failure, OSError, http.client.HTTPException, LookupError, ValueError) as failure:
+            return f"the agent tells nothing: {failure!r}"
+
     def rows(self, statement):
         return rows(self.state / "agent.sqlite", statement)
 
@@ -113,16 +124,17 @@ class Device:
                                  "state NOT IN ('finished', 'cancelled', 'failed') UNION ALL SELECT 1 FROM transactions WHERE ended_at IS NULL")
         return False
 
-    def items(self, *states):
-        """Versions that the agent says to have; those in one of the states, where some are given."""
-        return {item["version"] for item in self.call("GET", "/v1/library")["items"]
-                if item["product"] == PRODUCT and (not states or item["state"] in states)}
+    def items(self, product=PRODUCT):
+        """Versions that the agent says to have."""
+        return {item["version"] for item in self.call("GET", "/v1/library")["items"] if item["product"] == product}
 
 
 class AgentTrial:
-    """Something that a device does while the system calls of its agent are recorded; `before` is the trial whose end it begins with."""
+    """Something that a device does while the system calls of its agent are recorded; `before` is the trial, of the kind `begins_with`, whose end it
+    begins with."""
 
-    judges_alone, label, version = False, "", "1.0"
+    judges_alone, label, product, version = False, "", PRODUCT, "1.0"
+    begins_with, settings = None, {}
 
     def __init__(self, house, directory, before=None):
         self.house, self.shelf, self.name, self.log = house, house.shelf, self.label, directory / "log"
@@ -135,7 +147,12 @@ class AgentTrial:
             for root in self.roots:
                 root.mkdir(mode=0o700)
         self.account = before.account if before else house.account(directory.name)
-        self.device, self.marks, self.identity = Device(house, directory, self.account), [], None
+        self.device, self.marks, self.identity = Device(house, directory, self.account, self.settings), [], None
+
+    @classmethod
+    def needs(cls, kind):
+        """Whether a recording of that kind comes before one of this."""
+        return cls is kind or cls.begins_with is not None and cls.begins_with.needs(kind)
 
     @property
     def roots(self):
@@ -196,7 +213,7 @@ class AgentTrial:
             faults.append("the records are gone")
         if (told or self.before) and self.named(state) != self.identity:
             faults.append("the device has another name or key than the server was told")
-        if "placed" in told and not self.has_arrived(library / PRODUCT / self.version):
+        if "placed" in told and not self.has_arrived(library / self.product / self.version):
             faults.append(f"the server was told that {self.version} is placed, and it is not there")
         return faults
 
@@ -206,7 +223,7 @@ class AgentTrial:
 
     def start(self, place, told):
         """The agent goes on, and comes to the same end."""
-        device = Device(self.house, place, self.account)
+        device = Device(self.house, place, self.account, self.settings)
         device.ready_file.unlink(missing_ok=True)
         agent = Process("agent", device.command, device.log, self.house.environment(is_next=True))
         agent.start()
@@ -218,7 +235,7 @@ class AgentTrial:
             until(READY_SECONDS, "the agent is ready", is_ready, 0.01)
             self.finish(device, told)
         except (Failure, OSError, http.client.HTTPException) as failure:
-            return [f"{failure!r}"]
+            return [f"{failure!r}; {device.waiting()}"]
         finally:
             agent.kill()
         return self.shelf.faults(place / "library")
@@ -237,10 +254,10 @@ class AgentTrial:
 
     def compare(self, device):
         until(SETTLED_SECONDS, "the agent is done", device.is_settled, 0.05)
-        there = {entry.name for entry in os.scandir(device.library / PRODUCT) if not entry.name.startswith(".")} if (
-            device.library / PRODUCT).exists() else set()
-        if there != device.items():
-            raise Failure(f"the agent says that it has {sorted(device.items())}, and {sorted(there)} is there")
+        for product in (PRODUCT, OTHER):
+            said, there = device.items(product), set(names_in(device.library / product))
+            if there != said:
+                raise Failure(f"the agent says that it has {sorted(said)} of {product}, and {sorted(there)} is there")
         until(SETTLED_SECONDS, "nothing is left over", lambda: not left_over(device), 0.05)
 
 
@@ -253,7 +270,7 @@ class Place(AgentTrial):
 
 
 class Section(AgentTrial):
-    label = "a section, placed"
+    label, begins_with = "a section, placed", Place
 
     def act(self):
         self.device.call("PUT", f"/v1/library/{PRODUCT}/sections/{SECTION}")
@@ -268,7 +285,7 @@ class Section(AgentTrial):
 
 
 class Correct(AgentTrial):
-    label, version = "a correction, placed", "1.1"
+    label, version, begins_with = "a correction, placed", "1.1", Section
 
     def act(self):
         """The server has released it before: the agent hears of it at its start."""
@@ -279,7 +296,7 @@ class Correct(AgentTrial):
 class Remove(AgentTrial):
     """Content is removed by its reader."""
 
-    label, version = "content, removed", "1.1"
+    label, version, begins_with = "content, removed", "1.1", Correct
 
     def act(self):
         self.mark("removing")
@@ -292,4 +309,22 @@ class Remove(AgentTrial):
             raise Failure(f"what was removed is there again: {sorted(device.items())}")
 
 
-TRIALS = (Place, Section, Correct, Remove)
+class Evict(AgentTrial):
+    """A purchase for which there is no room in the quota: first a section goes that was asked for, then the content whose part it is."""
+
+    label, product, begins_with, settings = "a purchase for which other content makes room", OTHER, Correct, {"quota": QUOTA}
+
+    def act(self):
+        self.shelf.publish(self.version, OTHER)
+        self.device.call("POST", "/v1/purchases", {"product": OTHER})
+        until(SETTLED_SECONDS, "it is placed", lambda: self.version in self.device.items(OTHER), 0.02)
+        if left := self.device.items():
+            raise Failure(f"nothing made room: {sorted(left)} is there")
+
+    def finish(self, device, told):
+        if "asked" in told:
+            until(SETTLED_SECONDS, "it is placed", lambda: self.version in device.items(OTHER), 0.05)
+        self.compare(device)
+
+
+TRIALS = (Place, Section, Correct, Remove, Evict)

@@ -50,7 +50,8 @@ package final class LibrarySpace: Sendable {
     try operations.remove(ballast(of: job))
     // Between the look and the promise no other job may allocate what it was promised.
     let shortage = try ledger.locked { ledger in
-      ledger.admit(job, needing: need, in: try volume(hasQuota: ledger.quota != nil))
+      ledger.admit(
+        job, needing: need, in: try volume(for: job, keeping: need.kept, hasQuota: ledger.quota != nil))
     }
     refused.locked { $0[job] = shortage.map { (need: need, shortage: $0.shortage) } }
     if let shortage { throw shortage }
@@ -87,7 +88,8 @@ package final class LibrarySpace: Sendable {
       // The job may have been admitted meanwhile, and keeps its promise.
       var ledger = current
       ledger.release(job)
-      return ledger.shortage(of: need, in: try volume(hasQuota: ledger.quota != nil))
+      return ledger.shortage(
+        of: need, in: try volume(for: job, keeping: need.kept, hasQuota: ledger.quota != nil))
     }
   }
 
@@ -129,11 +131,21 @@ package final class LibrarySpace: Sendable {
   /// A file in the staging folder that no job has as its name.
   func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
 
-  /// - Parameter hasQuota: whether the staging folder is measured as well, which only a quota needs.
-  private func volume(hasQuota: Bool) throws -> Ledger.Volume {
-    let free = try operations.freeSpace(at: paths.staging)
+  /// The room as the job finds it. What is staged for it and not kept counts as free, since the job writes over it.
+  ///
+  /// - Parameters:
+  ///   - kept: what stays of what is staged for the job; nil for all.
+  ///   - hasQuota: whether the staging folder is measured as well, which only a quota needs.
+  private func volume(
+    for job: ContentJobIdentifier, keeping kept: ByteCount?, hasQuota: Bool
+  ) throws -> Ledger.Volume {
+    var free = try operations.freeSpace(at: paths.staging)
     // In the order in which content goes, from staging to a record: so none is missed on its way.
     var staged = hasQuota ? try stagedSizes() : [:]
+    if let kept, let there = staged["\(job)"], there > kept {
+      staged["\(job)"] = kept
+      free += there - kept
+    }
     let placing = self.placing.locked { $0 }
     let records = try database.libraryRecords()
     for (job, manifest) in placing {

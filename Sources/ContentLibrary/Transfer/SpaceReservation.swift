@@ -133,18 +133,28 @@ package struct UnpackedShares: Sendable {
     }
   }
 
+  /// A file takes whole blocks, and so do those that a staging area has of its own.
+  private static let block: Int64 = 4096
+  private static let ownFiles = 8
+
   /// Returns the space for the pieces that `pieces` lacks. Deflated bytes that wait for their turn count
-  /// beside it, up to ``maximumSpool``.
+  /// beside it, up to ``maximumSpool``; so they do beside what is kept, the pieces that are there.
   package func need(without pieces: PieceMap) -> SpaceNeed {
-    var unpacked = ByteCount.zero
-    var deflated = ByteCount.zero
-    for piece in 0..<pieces.layout.count where pieces.isMissing(piece) {
-      unpacked += share(of: piece)
-      for write in plan.writes(for: piece) where manifest.files[write.file].method == .deflated {
-        deflated += ByteCount(write.slice.count)
-      }
+    var (missing, there) = (SpaceNeed(unpacked: .zero), SpaceNeed(unpacked: .zero))
+    for piece in 0..<pieces.layout.count {
+      if pieces.isMissing(piece) { add(piece, to: &missing) } else { add(piece, to: &there) }
     }
-    return .init(unpacked: unpacked, spool: min(deflated, Self.maximumSpool))
+    missing.spool = min(missing.spool, Self.maximumSpool)
+    let blocks = Self.block * Int64(manifest.files.count + Self.ownFiles)
+    missing.kept = there.unpacked + min(there.spool, Self.maximumSpool) + ByteCount(blocks)
+    return missing
+  }
+
+  private func add(_ piece: Int, to need: inout SpaceNeed) {
+    need.unpacked += share(of: piece)
+    for write in plan.writes(for: piece) where manifest.files[write.file].method == .deflated {
+      need.spool += ByteCount(write.slice.count)
+    }
   }
 
   /// Returns the most space that copies of other content and the bytes fetched beside them will take. For a folder whose
@@ -157,7 +167,8 @@ package struct UnpackedShares: Sendable {
     let missing = manifest.files.filter { !known.contains($0.digest) }
     let spool = missing.filter { $0.method == .deflated }.reduce(ByteCount.zero) { $0 + $1.storedLength }
     let unlinked = SpaceNeed(
-      unpacked: missing.reduce(.zero) { $0 + $1.length }, spool: min(spool, Self.maximumSpool))
+      unpacked: missing.reduce(.zero) { $0 + $1.length }, spool: min(spool, Self.maximumSpool),
+      kept: rest.kept)
     return unlinked.total < rest.total ? unlinked : rest
   }
 }
