@@ -32,6 +32,8 @@ class History:
         self.first_released = {}
         # By how many seconds servers' clocks were behind and ahead in this round, and the moment since which one is ahead.
         self.behind, self.ahead, self.ahead_since = 0, 0, None
+        # The transactions of Apple's store whose refunds it was asked to reverse.
+        self.reversed = set()
 
     def doubt(self, lowest, highest):
         """A server's clock is off: between these seconds."""
@@ -244,6 +246,8 @@ class People:
                 if not found:
                     return "there is none"
                 chosen["id"] = found[int(event.place * len(found))][0]
+            if kind == "apple" and what == "reverse":
+                self.history.reversed.add(str(chosen["id"]))
             answer = ask(store.port, "POST", path.format(chosen["id"]), {})
             if answer.status in RETRIED:
                 raise Again(answer.status)

@@ -64,6 +64,8 @@ class Model:
             self.judge(found[name], name, one["date"], periods)
         for start in starts(periods):
             self.unlock(found, issues, start)
+        if self.history.reversed & {sale.id for sale in sales}:
+            self.doubt_starts(found, issues, periods)
         for name in issues:
             # Released by a clock that was wrong: the server's date of it may be any in this time.
             first, last = self.history.first_released.get(name, (0, 0))
@@ -116,6 +118,14 @@ class Model:
                 elif bool(rules) != bool(found[name].because) or rules:
                     # What another second would decide otherwise.
                     found[name].uncertain |= not self.is_unlocked(issues, name, start)
+
+    def doubt_starts(self, found, issues, periods):
+        """While an earlier period was taken back, each of these could begin a run: what that unlocked stays written down."""
+        for start in {start for start, _ in periods} - set(starts(periods)):
+            perhaps = {name: Verdict() for name in issues}
+            self.unlock(perhaps, issues, start)
+            for name, verdict in perhaps.items():
+                found[name].uncertain |= verdict.uncertain or not verdict.because <= found[name].because
 
     def is_out(self, name, moment, place):
         """By the end of the time in which it was released (1), or by its beginning (0)."""
