@@ -11,7 +11,7 @@ import time
 
 from node_clients import RETRIED, ask
 from node_engines import Failure, until
-from torture_content import digests_of, make_folder, next_version
+from torture_content import SECTION, digests_of, has_section, make_folder, next_version, section_options
 from torture_desk import REFUSED, Again, Desk
 from torture_reader import Gina
 
@@ -75,6 +75,8 @@ class People:
         self.gina = Gina(self)
         # Customers with the products that they have bought.
         self.bought = set()
+        # By device and product with a section: whether its reader wants it, as far as that was answered. Nil while that is not known.
+        self.sections = {}
 
     @property
     def desks(self):
@@ -132,7 +134,7 @@ class People:
             make_folder(folder, random.Random(f"{product} {version} {event.place}"), before, event.amount)
         state.setdefault("begun", time.time())
         done = self.system.pullbox("publish", folder, "--product", product, "--version", version, "--patience", "2s",
-                                   *(["--release"] if share == 100 else []))
+                                   *section_options(folder), *(["--release"] if share == 100 else []))
         if done.returncode:
             self.transcript.note(f"publish {product} {version} ended with {done.returncode}: {done.stdout.strip()[-300:]}")
             raise Again(done.stdout.strip()[-200:])
@@ -223,6 +225,56 @@ class People:
 
     def buy_by_token(self, event):
         self.readers["gina"].do("buy by token", self.gina.purchase(event))
+
+    def section(self, event):
+        """A reader wants the section of something that is on the device, or wants it no more."""
+        agent, chosen = self.system.agents[event.target], {}
+
+        def act():
+            if not chosen:
+                there = [product for product in sorted({product for (product, _), one in list(self.history.versions.items())
+                                                        if has_section(one["files"])}) if (agent.library / product).is_dir()]
+                if not there:
+                    return "there is none"
+                chosen.update(product=there[int(event.place * len(there))], wanted=event.amount < 0.65)
+            key = agent.name, chosen["product"]
+            self.sections[key] = None
+            status, document = agent.call("PUT" if chosen["wanted"] else "DELETE", f"/v1/library/{chosen['product']}/sections/{SECTION}")
+            if status in (200, 202, 204):
+                self.sections[key] = chosen["wanted"]
+            elif status in RETRIED or status == 500:
+                raise Again(f"{status} {document}")
+            elif status not in (403, 404, 409, 410):
+                raise Failure(f"the section of {chosen['product']} is answered {status} {document}")
+            return f"{chosen['product']} {'with' if chosen['wanted'] else 'without'} its section: {status}"
+        self.readers[event.target].do("section", act)
+
+    def code(self, event):
+        """A reader redeems a code that the store gives away: a gift, or the beginning of a subscription."""
+        agent, store, chosen = self.system.agents[event.target], self.system.stores["apple"], {}
+
+        def act():
+            if "product" not in chosen:
+                products = [one for one in self.history.released() if not self.history.products[one]["publication"]] + [MONTHLY]
+                chosen["product"] = products[int(event.place * len(products))]
+            if "code" not in chosen:
+                answer = ask(store.port, "POST", "/sandbox/v1/codes", {"product": chosen["product"], "uses": 1})
+                if answer.status in RETRIED or answer.status == 503:
+                    raise Again(answer.status)
+                if answer.status != 201:
+                    return f"{chosen['product']}: no code, {answer.status} {answer.body.decode(errors='replace')[-120:]}"
+                chosen["code"] = json.loads(answer.body)["code"]
+            status, document = agent.call("POST", f"/v1/codes/{chosen['code']}", {}, {"Idempotency-Key": f"{self.system.options.seed}-{event.number}"})
+            code = (document or {}).get("type", "").rpartition(":")[2]
+            if status in (200, 201):
+                self.bought.add((agent.owner, chosen["product"]))
+                return f"{chosen['product']}: {document['transaction']['id'] if 'transaction' in document else document.get('id')}"
+            if code in REFUSED:
+                return f"{chosen['product']}: {code}"
+            if status >= 500 or status == 429 or code in ("idempotency-key-in-use", "interrupted"):
+                raise Again(f"{status} {code}")
+            raise Failure(f"the code of {chosen['product']} is answered {status} {document}")
+        self.readers[event.target].do("code", act)
 
     def resume(self):
         """What failed for a refusal is asked for again, where its transaction is paid and not over."""

@@ -139,7 +139,9 @@ class Adversary:
         """The store may have dated a statement by how far its clock is ahead now. It hides others of right dates for so long."""
         begin, seconds, drift = self.turned
         now = time.time()
-        self.statements_until = max(self.statements_until, now + seconds + drift * (now - begin) / 10**6)
+        ahead = seconds + drift * (now - begin) / 10**6
+        if ahead > 0:
+            self.statements_until = max(self.statements_until, now + ahead)
 
     def summer(self, event):
         """A program starts anew in a time zone whose clocks go forward within two seconds, which must change nothing."""

@@ -52,8 +52,10 @@ class Bytes:
         return any(begun - LOSS_SECONDS < (flow.ended or flow.begun) and flow.begun < end for begun, end in spans)
 
     def judge(self, checks):
-        """7: at a calm end, when nothing is on its way."""
+        """7: at a calm end, when nothing is on its way. A section is fetched by whole pieces, which have other files as well, and once more when it
+        was dropped: a device that was asked for one is not judged by its product."""
         waiting, self.waiting = self.waiting, collections.defaultdict(list)
+        asked = {(name, digest) for name, product in checks.people.sections for digest in checks.digests_of(product)}
         for name, flows in waiting.items():
             if name not in checks.system.agents:
                 continue
@@ -66,7 +68,7 @@ class Bytes:
                     continue
                 self.fetched += flow.sent
                 key = (name, flow.digest)
-                if not flow.is_whole or self.was_lost(name, flow):
+                if not flow.is_whole or key in asked or self.was_lost(name, flow):
                     self.again += flow.sent
                     # What came is there or not: it may be fetched again.
                     continue

@@ -17,7 +17,8 @@ from torture_bytes import Bytes
 from torture_counts import see_counts
 from torture_disk import Hashes, faults_of_content, left_over, look_at_library, look_at_shelf
 from torture_model import EDGE, Model, sales_of
-from torture_reasons import see_feed, see_reasons
+from torture_reasons import see_feed, see_license, see_reasons
+from torture_sections import see_sections
 from torture_system import OWNERS, TICKET_SECONDS
 
 # So long without a fault everything that was paid has come to its end.
@@ -112,7 +113,7 @@ class Checks:
         if owner is None or len(versions) != 1 or row["revoked"]:
             return
         holders = [agent for agent in self.system.agents.values() if agent.owner == owner]
-        if any((agent.name, row["product"]) in self.adversary.rots.ever for agent in holders):
+        if any((agent.name, row["product"]) in self.adversary.rots.ever | self.people.sections.keys() for agent in holders):
             return
         if self.adversary.is_apple_behind or row["finished"] < self.adversary.misdated_until * 1000:
             self.look("finishes by a wrong clock")
@@ -192,6 +193,7 @@ class Checks:
         self.bytes.judge(self)
         self.see_placed()
         self.see_entitlements()
+        see_sections(self)
         self.see_gina()
         self.see_rights()
         self.see_moved()
@@ -228,6 +230,11 @@ class Checks:
             if str(row["id"]) not in self.people.gina.placed:
                 self.violate(f"1: google was told of the end of {row['id']}, and gina has not placed {row['product']}")
             self.look("finished transactions")
+
+    def digests_of(self, product):
+        """Of the packages of its versions."""
+        return {row["digest"] for row in self.system.rows(f"SELECT product AS product, {self.system.hexadecimal('digest')} AS digest FROM versions")
+                if row["product"] == product}
 
     def has_later(self, agent, product, version):
         """Whether a version that was published behind that one is at its place, or has been taken from readers."""
@@ -266,6 +273,7 @@ class Checks:
             self.compare_end(agent, told[1], sales)
             see_reasons(self, agent, verdicts)
             see_feed(self, agent, told[2], verdicts)
+            see_license(self, agent, lambda agent=agent: self.model.verdicts(sales_of(self.system.stores["apple"], agent.owner)))
 
     def entitlements(self, agent):
         """By product the rules and the versions that are told, until when the subscription runs, and the device's feed; nil where the server

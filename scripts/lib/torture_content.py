@@ -2,6 +2,9 @@
 
 import hashlib
 
+# A section that is fetched when its reader asks for it, and its files.
+SECTION, SECTION_FOLDER = "extra", "extra/"
+
 
 def next_version(version):
     major, minor = version.split(".")
@@ -11,6 +14,17 @@ def next_version(version):
 def digests_of(folder):
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def section_options(folder):
+    """For `pullbox publish`: the section of a folder that has one."""
+    if not (folder / SECTION_FOLDER).is_dir():
+        return []
+    return ["--section", f"{SECTION}={SECTION_FOLDER}**", "--section-policy", f"{SECTION}=on-demand"]
+
+
+def has_section(files):
+    return any(path.startswith(SECTION_FOLDER) for path in files)
 
 
 def make_folder(folder, chance, before, amount):
@@ -27,6 +41,9 @@ def make_folder(folder, chance, before, amount):
             size = chance.choice((300, 20_000, 70_000, 200_000))
             files[f"chapter{number % 2}/page{number}.bin"] = chance.randbytes(size)
         files["words.txt"] = " ".join(f"{chance.random():.3f}" for _ in range(2000)).encode()
+        if amount > 0.6:
+            for number, size in enumerate((20_000, 150_000)):
+                files[f"{SECTION_FOLDER}scene{number}.bin"] = chance.randbytes(size)
         if amount < 0.3:
             files["sound.mp3"] = chance.randbytes(1_500_000 + int(amount * 4_000_000))
     for name, data in files.items():

@@ -22,6 +22,9 @@ from torture_system import System, new_directory
 
 # So many rounds a system lives; then another one begins with the next seed. A failure is found again in the rounds of one system.
 ROUNDS_OF_A_SYSTEM = 100
+# A check that sees nothing holds whatever happens: of these a system of its full length has to show something.
+SEEN = ("answers by license", "ends of subscriptions", "entitlements", "finished transactions", "libraries", "news of products", "reasons", "reports",
+        "sections", "sums of money", "tickets")
 
 
 class Played:
@@ -69,6 +72,9 @@ def play(options, seed, rounds, label=""):
             transcript.note(f"round {one.number} took {time.monotonic() - begun:.2f} s")
             if transcript.violations:
                 break
+        if done >= ROUNDS_OF_A_SYSTEM and not transcript.violations:
+            for unseen in [one for one in SEEN if not checks.counts[one]]:
+                transcript.violate(f"nothing was looked at in {done} rounds: {unseen}")
     except Failure as failure:
         transcript.violate(str(failure))
     except Exception as error:  # pylint: disable=broad-except

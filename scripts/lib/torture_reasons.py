@@ -1,12 +1,15 @@
 """Because of what a product is owned or not, as operators are told; and what a device's feed tells of it."""
 
 import json
+import time
 import urllib.parse
 
 from node_clients import ask
 
 # So many products of a device are asked about at each calm end, in turn.
 ASKED = 12
+# So long a device may take to hear what is owned by now, of its feed and by a license of it.
+HEARD_SECONDS = 30
 # What a feed says of a product that is owned and offered.
 THERE = {"issue-available", "correction-available", "reinstated"}
 
@@ -57,3 +60,22 @@ def see_feed(checks, agent, feed, verdicts):
         if verdict.is_owned and not version and kind in THERE or not verdict.is_owned and kind in THERE:
             checks.violate(f"5: {agent.name} {'owns' if verdict.is_owned else 'does not own'} {product}, offered {version}, and its feed says {entry}")
         checks.look("news of products")
+
+
+def see_license(checks, agent, judge):
+    """5: what a device answers by its license, without a network, is what the server says. `judge` answers the model's verdicts as they are then."""
+    names = sorted(judge())
+    first = checks.counts["answers by license"] % max(1, len(names))
+    for product in (names[first:] + names[:first])[:ASKED]:
+        end = time.monotonic() + HEARD_SECONDS
+        while True:
+            verdict, answer = judge().get(product), agent.call("GET", f"/v1/library/{product}/ownership")
+            if verdict is None or verdict.uncertain:
+                break
+            if answer[0] == 200 and answer[1]["verification"] == "verified" and answer[1]["owned"] == verdict.is_owned:
+                checks.look("answers by license")
+                break
+            if time.monotonic() > end:
+                checks.violate(f"5: {agent.name} answers of {product} by its license {answer}, and the model says {sorted(verdict.because)}")
+                return
+            time.sleep(0.2)

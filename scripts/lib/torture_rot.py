@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from node_engines import Failure
+from torture_content import section_options
 from torture_desk import Again
 from torture_disk import digest_of
 
@@ -122,7 +123,7 @@ class Rots:
         folder = self.system.options.work / "content" / f"{rot.product}-{rot.version}"
         if rot.way < 0.5 and self.people.history.versions[rot.product, rot.version]["state"] == "released":
             def publish():
-                return self.system.pullbox("publish", folder, "--product", rot.product, "--version", rot.version, "--patience", "5s").returncode == 0
+                return self.system.pullbox("publish", folder, "--product", rot.product, "--version", rot.version, "--patience", "5s", *section_options(folder)).returncode == 0
             if self.insist("publish", publish) is None:
                 self.transcript.violate(f"4: the bytes of a damaged package, {rot.product} {rot.version}, cannot be published again")
             return

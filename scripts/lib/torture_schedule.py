@@ -6,7 +6,7 @@ import random
 # Weights: how often each kind is among a hundred and some events. The first ones are what people do, the others what goes wrong.
 ACTS = {
     "buy": 14, "token": 4, "publish": 4, "issue": 4, "correct": 4, "share": 3, "withdraw": 1, "subscribe": 4, "lapse": 3, "refund": 4,
-    "reverse": 2}
+    "reverse": 2, "section": 5, "code": 2}
 FAULTS = {
     "kill": 14, "restart": 2, "still": 4, "cut": 5, "away": 4, "slow": 3, "alter": 5, "double": 3, "short": 4, "portal": 3, "redirect": 2,
     "lose": 3, "repeat": 3, "clock": 3, "full": 3, "readonly": 2, "rotate": 2, "restore": 1,
@@ -47,7 +47,7 @@ class Round:
 
 
 def target(chance, kind, nodes):
-    if kind in ("buy", "subscribe", "cut", "away", "slow", "alter", "double", "short", "portal", "redirect", "unplug"):
+    if kind in ("buy", "subscribe", "section", "code", "cut", "away", "slow", "alter", "double", "short", "portal", "redirect", "unplug"):
         some = DEVICES if kind in ("cut", "alter", "short") else AGENTS
         return chance.choice(some)
     if kind in ("lose", "repeat"):
