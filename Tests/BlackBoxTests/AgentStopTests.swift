@@ -70,9 +70,12 @@ struct AgentStopTests {
       try await stack.publishByCommand(folder, as: product)
       let slow = try await KillPoint(in: stack.directory)
       try await stack.start(.agent, environment: slow.environment(delaying: .writes, byMilliseconds: 150))
+      stack.serverProxy.hold(at: 100)
       #expect(try await stack.agent.buy(product).status == 201)
-      _ = try await stack.agent.download(of: product) { $0.reason == "transferring" }
+      // It has next to nothing to inflate before the writes are slow.
+      await stack.serverProxy.waitUntilHeld()
       try slow.arm()
+      stack.serverProxy.release()
       try await eventually { slow.count > 10 }
       try await Self.expectEnd(of: stack, "inflating")
       _ = try slow.disarm()

@@ -9,7 +9,7 @@ import SystemCalls
 import Testing
 
 /// A magazine, a reader with two devices, and nobody who types a command.
-@Suite("What arrives without a command", .serialized, .timeLimit(.minutes(5)))
+@Suite("What arrives without a command", .serialized, .timeLimit(.minutes(10)))
 struct ArrivalTests {
   private static let magazine = ProductIdentifier("com.example.heroes")
   private static let subscription = "com.example.heroes.monthly"
@@ -134,7 +134,7 @@ struct ArrivalTests {
       let web = await stack.store()
       let time = try await web.send(
         "PUT", "/sandbox/v1/time", headers: [("Content-Type", "application/json")],
-        body: Array(#"{"month":"20s","renewals":1}"#.utf8))
+        body: Array(#"{"month":"30s","renewals":1}"#.utf8))
       #expect((200..<300).contains(time.status), "\(time.text)")
       try await release(
         issue(0), seed: 10, dated: SystemWallClock().now() - .seconds(86_400), at: stack)
@@ -149,11 +149,11 @@ struct ArrivalTests {
       let bought = try await stack.agent.buy(Self.subscription)
       #expect(bought.status == 201, "\(bought.text)")
       // The second device was there before its account had bought anything.
-      try await arrives(issue(0), on: agents, within: .seconds(5))
+      try await arrives(issue(0), on: agents, within: .seconds(15))
 
       for number in 1...2 {
         try await release(issue(number), seed: 10 + number, at: stack)
-        try await arrives(issue(number), on: agents, within: .seconds(5))
+        try await arrives(issue(number), on: agents, within: .seconds(15))
       }
       func subscriptions() async throws -> [StoreSubscription] {
         try await stack.store().get("/store/v1/subscriptions").decoded(SubscriptionsResponse.self)
@@ -166,7 +166,7 @@ struct ArrivalTests {
       try await eventually { try await payments() == 2 }
       // In the second period: both devices hear of the renewal by themselves as well.
       try await release(issue(3), seed: 13, at: stack)
-      try await arrives(issue(3), on: agents, within: .seconds(5))
+      try await arrives(issue(3), on: agents, within: .seconds(15))
 
       try await eventually { try await subscriptions().allSatisfy { $0.state == .expired } }
       try await release(issue(4), seed: 14, at: stack)

@@ -45,9 +45,12 @@ struct BackupTests {
       #expect(backup.output.contains("2 packages"))
       // The backup knows nothing of this purchase.
       stack.serverProxy.release()
+      // Neither download ends before the server does.
+      stack.serverProxy.hold(at: 3 * pieceLength)
       _ = try await stack.agent.buy(Self.later)
       _ = try await stack.agent.download(of: Self.later) { $0.bytesVerified > .zero }
       await stack.kill(.server)
+      stack.serverProxy.release()
 
       let restore = try await server(
         "restore", backups, "--state", directory.path("elsewhere"), in: directory)

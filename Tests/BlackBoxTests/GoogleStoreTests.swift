@@ -104,8 +104,8 @@ struct GoogleStoreTests {
         ProductDescription(
           type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true)
       )
-      // Two seconds to be delivered, and no renewal.
-      try await setMonth("20s", in: stack)
+      // Half a minute to be delivered, and no renewal.
+      try await setMonth("5m", in: stack)
       let first = try await stack.buy(monthly, device: Self.device)
       let grant = try await grant(try await stack.purchaseToken(of: first), in: stack)
       #expect(try await fetch(grant, in: stack).status == 200)

@@ -78,7 +78,8 @@ struct OutboxTests {
     "ended in the middle of a call to a store that hangs, the server makes it after the next start",
     arguments: [true, false])
   func endedInMidCall(isKilled: Bool) async throws {
-    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+    try await Stack.with(Stack.Options(parts: [.store])) { stack in
+      try await stack.start(.server, arguments: ["--store-patience", "2s"])
       let grant = try await delivered("com.example.hung", in: stack)
       try await stack.signal(.store, SIGSTOP)
       let answer = try await complete(grant, in: stack)

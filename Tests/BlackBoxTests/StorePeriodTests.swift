@@ -48,7 +48,10 @@ struct StorePeriodTests {
         await stack.kill(.server)
         try await stack.restart(.store)
         try await stack.start(.server)
-        #expect(try await transactions(in: stack).count == renewal + 1)
+        let count = try await transactions(in: stack).count
+        let age = (SystemWallClock().now() - bought.purchaseDate).components.seconds
+        // A slow start of both may take until the next renewal, or the one after it.
+        #expect(count > renewal && count <= min(Int(age * 1000 / Self.month), Self.renewals) + 1)
       }
       try await eventually { try await state(in: stack) == .expired }
       try await expectCourse(of: bought, in: stack)

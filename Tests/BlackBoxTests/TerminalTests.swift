@@ -66,6 +66,7 @@ struct TerminalTests {
       let held = try await stack.pullbox("buy", "held", "--yes", "--wait", "--timeout", "1s")
       #expect(held.ending == .exited(4))
       #expect(held.errors.contains("is not finished yet"))
+      await stack.serverProxy.waitUntilHeld()
 
       let downloads = { (words: [String]) in
         try await stack.pullbox(["downloads", "--json"] + words).output.split(separator: "\n").map {

@@ -57,7 +57,7 @@ struct BodyQueueTests {
   }
 
   private func ids(_ database: Database) async throws -> [Int64] {
-    try await database.read {
+    try await database.read(waiting: .unlimited) {
       try $0.query("SELECT id FROM rows ORDER BY id").map { try $0.integer("id") }
     }
   }

@@ -116,7 +116,7 @@ struct AgentCrashTests {
     }
     await stack.kill(.agent)
     let held = try fault == nil ? heldPieces(below: stack.directory.path(state), stack) : []
-    let before = stack.serverProxy.forwarded
+    let before = try await stack.serverProxy.forwardedInTheEnd()
     try await stack.start(.agent, state: state)
     if try await stack.agent.transactions().isEmpty, try await stack.unfinishedTransactions().isEmpty {
       _ = try await stack.agent.buy(product)
@@ -124,6 +124,7 @@ struct AgentCrashTests {
     _ = try await stack.agent.finishedTransaction(of: product)
     let download = try await stack.agent.finishedDownload(of: product)
     await stack.kill(.agent)
+    _ = try await stack.serverProxy.forwardedInTheEnd()
     let added = stack.serverProxy.forwarded(since: before)
     let again = held.filter { piece in added.contains { $0.overlaps(piece) } }
     guard again.isEmpty else { throw Violation(description: "fetched again: \(again)") }

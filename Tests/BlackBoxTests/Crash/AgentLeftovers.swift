@@ -1,3 +1,4 @@
+import CoreTypes
 import Files
 import SystemCalls
 
@@ -10,5 +11,14 @@ enum AgentLeftovers {
       guard try FileSystem.status(of: path) != nil else { return [String]() }
       return try FileSystem.list(path).map { "\(place)/\($0.name)" }
     }
+  }
+
+  /// The names that an agent which runs still has after twenty seconds: files go behind the record of them.
+  static func lasting(below state: String) async throws -> [String] {
+    for _ in 0..<400 {
+      if try names(below: state).isEmpty { return [] }
+      try await SystemMonotonicClock().sleep(for: .milliseconds(50))
+    }
+    return try names(below: state)
   }
 }

@@ -218,12 +218,12 @@ struct LibraryCrashTests {
       }
       try compare(try #require(try await items(of: device, stack).first), with: material.first)
       let withdrawn = stack.directory.path("\(device.name)/library/.withdrawn")
-      if try FileSystem.status(of: withdrawn) != nil {
-        let names = try FileSystem.list(withdrawn).map(\.name)
-        guard names.isEmpty else { throw Violation(description: "still away: \(names)") }
+      // The product's folder goes behind the rename and its syncs.
+      try await eventually {
+        try FileSystem.status(of: withdrawn) == nil || FileSystem.list(withdrawn).isEmpty
       }
     }
-    let names = try AgentLeftovers.names(below: stack.directory.path(device.name))
+    let names = try await AgentLeftovers.lasting(below: stack.directory.path(device.name))
     guard names.isEmpty else { throw Violation(description: "left: \(names)") }
   }
 

@@ -167,7 +167,7 @@ struct ReaderCrashTests {
         throw Violation(description: "\(item.version) has other bytes")
       }
     }
-    let names = try AgentLeftovers.names(below: stack.directory.path(device.name))
+    let names = try await AgentLeftovers.lasting(below: stack.directory.path(device.name))
     guard names.isEmpty else { throw Violation(description: "left: \(names)") }
     let answer = try await stack.agent.web.get("\(device.path)/progress").decoded(
       ReadingResponse.self)

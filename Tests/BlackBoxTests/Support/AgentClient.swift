@@ -82,6 +82,7 @@ struct AgentClient: Sendable {
         }
       }
       group.addTask {
+        for await _ in receiver.opened {}
         if let value = try await look() { return value }
         for await event in receiver.events {
           if let value = match(event) { return value }

@@ -11,16 +11,26 @@ final class AgentEvents: TransferReceiver {
   }
 
   let events: AsyncStream<AgentEvent>
+  /// Ends once the agent has answered: from then on every event comes. It also ends where none will come.
+  let opened: AsyncStream<Void>
   private let continuation: AsyncStream<AgentEvent>.Continuation
+  private let opening: AsyncStream<Void>.Continuation
   private let state = Mutex(State())
 
   init() {
     (events, continuation) = AsyncStream.makeStream()
+    (opened, opening) = AsyncStream.makeStream()
   }
 
-  func finish() { continuation.finish() }
+  func finish() {
+    continuation.finish()
+    opening.finish()
+  }
 
-  func receive(head: ResponseHead) -> HeadDecision { head.status == 200 ? .accept : .refuse }
+  func receive(head: ResponseHead) -> HeadDecision {
+    opening.finish()
+    return head.status == 200 ? .accept : .refuse
+  }
 
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in

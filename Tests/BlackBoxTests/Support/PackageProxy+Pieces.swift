@@ -16,6 +16,17 @@ extension PackageProxy {
     return added
   }
 
+  /// Package bytes that went to clients, once no more go: those that were under way to a client that ended are noted a moment later.
+  func forwardedInTheEnd() async throws -> [Range<Int64>] {
+    var before = forwarded
+    while true {
+      try await SystemMonotonicClock().sleep(for: .milliseconds(50))
+      let now = forwarded
+      guard now != before else { return now }
+      before = now
+    }
+  }
+
   /// How often a byte of each piece went to a client: the most over the bytes of the piece.
   func timesForwarded(pieces: Int) -> [Int] {
     var bounds: [(offset: Int64, change: Int)] = []

@@ -115,6 +115,8 @@ actor Stack {
       storeProxy.setUpstream(port: daemon.port)
       if account.isEmpty { account = try await makeAccount() }
     case .server:
+      // On a slow machine the store still takes a completion before that is answered.
+      let patience = arguments.contains("--store-patience") ? [] : ["--store-patience", "30s"]
       let daemon = try await Daemon.start(
         "pullbox-server",
         [
@@ -128,7 +130,7 @@ actor Stack {
               // One account buys on a new device again and again.
               "--store-device-limit", "100000",
             ])
-          + (try signingServerArguments()) + arguments,
+          + (try signingServerArguments()) + patience + arguments,
         name: part.rawValue, in: directory, environment: environment)
       daemons[part] = daemon
       serverProxy.setUpstream(port: daemon.port)

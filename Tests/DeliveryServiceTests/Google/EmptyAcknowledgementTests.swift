@@ -290,7 +290,7 @@ struct EmptyAcknowledgementTests {
     arguments: [true, false])
   func refusedWrite(isSweep: Bool) async throws {
     var options = TestDatabase.options
-    options.longestWait = .milliseconds(500)
+    options.longestWait = .seconds(2)
     subscribe("first", "GPA.1", at: ServerHarness.start)
     try await run(database: options) { server in
       try await deliver("first", server)

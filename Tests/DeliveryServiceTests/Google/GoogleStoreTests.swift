@@ -510,7 +510,7 @@ struct GoogleStoreTests {
   )
   func unwrittenNotification() async throws {
     var options = TestDatabase.options
-    options.longestWait = .milliseconds(200)
+    options.longestWait = .seconds(2)
     google.sell(token: "token-1", order: "GPA.1")
     try await run(database: options) { server in
       let bought = #""oneTimeProductNotification":{"notificationType":1,"purchaseToken":"token-1"}"#
