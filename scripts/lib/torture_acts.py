@@ -244,7 +244,7 @@ class People:
                 self.sections[key] = chosen["wanted"]
             elif status in RETRIED or status == 500:
                 raise Again(f"{status} {document}")
-            elif status not in (403, 404, 409, 410):
+            elif status not in (402, 403, 404, 409, 410):
                 raise Failure(f"the section of {chosen['product']} is answered {status} {document}")
             return f"{chosen['product']} {'with' if chosen['wanted'] else 'without'} its section: {status}"
         self.readers[event.target].do("section", act)

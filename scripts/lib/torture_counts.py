@@ -9,6 +9,8 @@ from node_engines import until
 
 # So long after a node's death another one tells what stands in the database.
 LEASE_SECONDS = 60
+# That of the only territory; what costs nothing names none at its store.
+CURRENCY = "USD"
 
 # What must find no row while nothing is asked for.
 RULES = {
@@ -96,7 +98,8 @@ def see_report(checks):
         refunds[row["store"], row["product"]] += row["refunds"]
     sold, back = collections.Counter(), collections.Counter()
     for kind, store in checks.system.stores.items():
-        for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased' AND price IS NOT NULL"):
+        # What a code gave was paid by nobody, and is a unit all the same.
+        for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased'"):
             sold[kind, row["product"]] += 1
             back[kind, row["product"]] += row["revoked"] is not None
     for key in units:
@@ -116,7 +119,7 @@ def see_money(checks):
 
         known, report = until(LEASE_SECONDS, "6: the sales that the server knows stay the same while their money is told", read)
         prices = {checks.order(str(row["id"])) if kind == "google" else str(row["id"]): row for row in store.rows(
-            "SELECT id, price, currency FROM transactions")}
+            "SELECT id, price, currency, reason FROM transactions")}
         first, end = (milliseconds(report[member]) for member in ("from", "to"))
         sums, without = collections.Counter(), 0
         for name, (price, purchased, revoked) in known.items():
@@ -125,13 +128,13 @@ def see_money(checks):
                 checks.violate(f"6: the server has {name} of {kind} for {price}, and the store for {sale and sale['price']}")
                 continue
             for number, sum_of, moment in (("sales", "sold", purchased), ("refunds", "refunded", revoked)):
-                # What was restored was not paid for: its store has no price of it.
-                if moment is not None and first <= moment < end and sale["price"] is not None:
+                # What was restored was no sale; what a code gave was one for nothing, or without a price.
+                if moment is not None and first <= moment < end and sale["reason"] != "restore":
                     if price is None:
                         without += number == "sales"
                     else:
-                        sums[sale["currency"], number] += 1
-                        sums[sale["currency"], sum_of] += fractions.Fraction(sale["price"])
+                        sums[sale["currency"] or CURRENCY, number] += 1
+                        sums[sale["currency"] or CURRENCY, sum_of] += fractions.Fraction(sale["price"] or 0)
         told = collections.Counter()
         for row in report["rows"]:
             for name in ("sales", "refunds", "sold", "refunded"):

@@ -1,6 +1,7 @@
 """Sections: what a device says to have of one, what lies there, and what its reader wants."""
 
-from node_engines import until
+import time
+
 from torture_content import SECTION, SECTION_FOLDER, has_section
 
 # So long an agent may take to answer, behind a start.
@@ -8,28 +9,40 @@ ANSWER_SECONDS = 30
 
 
 def see_sections(checks):
-    """4: a device says of a section that it is there where its files are, and nowhere else; what its reader wanted last is so."""
+    """4: a device says of a section that it is there where its files are, and nowhere else; what its reader wanted last is so. What is being moved
+    out of sight, or replaced, is looked at again."""
     for (name, product), wanted in list(checks.people.sections.items()):
-        agent = checks.system.agents[name]
-        if (name, product) in checks.adversary.rots.ever or not (agent.library / product).is_dir():
+        if (name, product) in checks.adversary.rots.ever:
             continue
-        status, document = until(ANSWER_SECONDS, f"4: {name} tells the sections of {product}", lambda agent=agent, product=product: answer_of(
-            agent, product))
-        if status != 200:
-            # It is not owned any more, or not here.
-            continue
-        known = checks.history.versions.get((product, document["version"]))
-        if known is None or not has_section(known["files"]):
-            continue
-        there = (agent.library / product / document["version"] / SECTION_FOLDER).is_dir()
-        told = next((one["here"] for one in document["sections"] if one["tag"] == SECTION), None)
-        if told != there:
-            checks.violate(f"4: {name} says of the section of {product} {document['version']} that it is {'' if told else 'not '}here, and it is "
-                           f"{'' if there else 'not '}on its disk")
-        if wanted is not None and wanted != there and not has_failed(agent, product):
-            checks.violate(f"4: the reader of {name} was told that {product} {document['version']} comes {'with' if wanted else 'without'} its section, "
-                           f"and that is {'' if there else 'not '}there")
-        checks.look("sections")
+        end = time.monotonic() + ANSWER_SECONDS
+        while fault := fault_of(checks, checks.system.agents[name], product, wanted):
+            if time.monotonic() > end:
+                checks.violate(f"4: {name}: {fault}")
+                return
+            time.sleep(0.2)
+
+
+def fault_of(checks, agent, product, wanted):
+    status, document = answer_of(agent, product) or (None, None)
+    if status is None:
+        return f"the sections of {product} are not told"
+    if status != 200:
+        # It is not owned any more, or not here.
+        return None
+    version = document["version"]
+    known = checks.history.versions.get((product, version))
+    if known is None or not has_section(known["files"]):
+        return None
+    # What is owned no more is kept out of sight.
+    there = any((root / product / version / SECTION_FOLDER).is_dir() for root in (agent.library, agent.library / ".withdrawn"))
+    told = next((one["here"] for one in document["sections"] if one["tag"] == SECTION), None)
+    if told != there:
+        return f"it says of the section of {product} {version} that it is {'' if told else 'not '}here, and it is {'' if there else 'not '}on its disk"
+    if wanted is not None and wanted != there and not has_failed(agent, product):
+        return (f"its reader was told that {product} {version} comes {'with' if wanted else 'without'} its section, and that is "
+                f"{'' if there else 'not '}there")
+    checks.look("sections")
+    return None
 
 
 def answer_of(agent, product):
