@@ -37,6 +37,7 @@ actor AgentFollower {
   nonisolated let place: AgentPlace
   private let clock: any MonotonicClock
   private let now: @Sendable () -> Double
+  private let log: Log
   /// Given when there may be news of prices.
   private nonisolated let pricesChanged = AsyncSignal()
   private(set) var items: [String: Item] = [:] { didSet { revision += 1 } }
@@ -58,9 +59,10 @@ actor AgentFollower {
 
   init(
     _ place: AgentPlace, on bus: BusConnection, clock: any MonotonicClock,
-    now: @escaping @Sendable () -> Double
+    log: Log, now: @escaping @Sendable () -> Double
   ) {
     self.place = place
+    self.log = log
     self.bus = bus
     self.clock = clock
     self.now = now
@@ -92,17 +94,27 @@ actor AgentFollower {
     }
   }
 
-  /// Without an answer the agent tells this program nothing: it is asked a few times. An agent that has gone by then is told of behind that.
+  /// Without an answer the agent tells this program nothing: it is asked a few times, and the log has why. An agent that has gone by then is
+  /// told of behind that.
   private func loadInTheEnd() async -> [News] {
     for pause in Self.pauses {
-      if let news = await load() { return news }
+      do throws(BusError) {
+        return try await load()
+      } catch {
+        log.debug("the agent on the bus is asked again", ["bus": "\(place)", "error": LogValue(error)])
+      }
       do { try await clock.sleep(for: pause) } catch { return [] }
     }
-    return await load() ?? []
+    do throws(BusError) {
+      return try await load()
+    } catch {
+      log.warning("the agent on the bus tells nothing", ["bus": "\(place)", "error": LogValue(error)])
+      return []
+    }
   }
 
-  /// Nil where the agent does not answer.
-  private func load() async -> [News]? {
+  /// Throws ``BusError`` where the agent does not answer, or not as its interface says.
+  private func load() async throws(BusError) -> [News] {
     var call = BusMethodCall(
       "GetManagedObjects", of: .objectManager, at: Self.root, destination: Self.agent)
     call.startsService = false
@@ -110,9 +122,12 @@ actor AgentFollower {
     do throws(BusError) {
       answer = try await bus.call(call)
     } catch {
-      return error.isServiceMissing ? [] : nil
+      guard error.isServiceMissing else { throw error }
+      return []
     }
-    guard case .dictionary(_, _, let entries)? = answer.first else { return nil }
+    guard case .dictionary(_, _, let entries)? = answer.first else {
+      throw BusError(.malformed, "the agent's objects are none")
+    }
     (items, downloads, transactions) = ([:], [:], [:])
     var news: [News] = []
     for entry in entries {
@@ -150,7 +165,14 @@ actor AgentFollower {
   private func newPrices() async -> [NotificationPlan.NewPrice]? {
     var call = BusMethodCall("Subscriptions", of: Self.agentInterface, at: Self.root, destination: Self.agent)
     call.startsService = false
-    guard let answer = try? await bus.call(call), let values = answer.first?.elements else { return nil }
+    let answer: [BusValue]
+    do throws(BusError) {
+      answer = try await bus.call(call)
+    } catch {
+      log.debug("the agent tells no prices", ["bus": "\(place)", "error": LogValue(error)])
+      return nil
+    }
+    guard let values = answer.first?.elements else { return nil }
     return values.compactMap { value in
       guard let product = value["product"]?.text, let price = value["newPrice"]?.text,
         value["accepted"]?.flag != true

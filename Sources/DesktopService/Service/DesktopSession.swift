@@ -62,7 +62,7 @@ public actor DesktopSession: Service {
     let now: @Sendable () -> Double = { (clock.now() - start).inSeconds }
     // The user's own agent counts first.
     followers = [(AgentPlace.session, session), (.machine, machine)].map { place, bus in
-      AgentFollower(place, on: bus, clock: clock, now: now)
+      AgentFollower(place, on: bus, clock: clock, log: log, now: now)
     }
     locale =
       ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
