@@ -34,6 +34,8 @@ class History:
         self.behind, self.ahead, self.ahead_since = 0, 0, None
         # The transactions of Apple's store whose refunds it was asked to reverse.
         self.reversed = set()
+        # When that store was asked to end a period, in milliseconds.
+        self.lapses = []
 
     def doubt(self, lowest, highest):
         """A server's clock is off: between these seconds."""
@@ -300,6 +302,8 @@ class People:
                 chosen["id"] = found[int(event.place * len(found))][0]
             if kind == "apple" and what == "reverse":
                 self.history.reversed.add(str(chosen["id"]))
+            if what == "lapse":
+                self.history.lapses.append(time.time() * 1000)
             answer = ask(store.port, "POST", path.format(chosen["id"]), {})
             if answer.status in RETRIED:
                 raise Again(answer.status)

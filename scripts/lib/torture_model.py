@@ -7,6 +7,8 @@ import hashlib
 WEEK = 7 * 86_400_000
 TOLERANCE = 300_000
 BACK_ISSUES = 1
+# A period of the store, in milliseconds.
+MONTH = 30_000
 # Stores date by whole seconds: what is closer than that to a moment that decides is not judged.
 EDGE = 1_600
 # A release takes less, unless a clock was wrong meanwhile.
@@ -62,6 +64,8 @@ class Model:
         issues = {name: one for name, one in self.history.products.items() if one["publication"] == self.magazine}
         for name, one in issues.items():
             self.judge(found[name], name, one["date"], periods)
+        for start, end in periods:
+            self.doubt_ends(found, issues, start, end)
         for start in starts(periods):
             self.unlock(found, issues, start)
         if self.history.reversed & {sale.id for sale in sales}:
@@ -118,6 +122,15 @@ class Model:
                 elif bool(rules) != bool(found[name].because) or rules:
                     # What another second would decide otherwise.
                     found[name].uncertain |= not self.is_unlocked(issues, name, start)
+
+    def doubt_ends(self, found, issues, start, end):
+        """A store whose clock is behind ends a period before the moment at which it does: an issue may have been granted by then, and stays so."""
+        for moment in self.history.lapses:
+            if end + EDGE < moment < start + MONTH:
+                for name, one in issues.items():
+                    released = self.history.first_released.get(name, (0, 0))
+                    opened = max(one["date"], int(released[0] * 1000))
+                    found[name].uncertain |= end - EDGE < opened < moment + EDGE
 
     def doubt_starts(self, found, issues, periods):
         """While an earlier period was taken back, each of these could begin a run: what that unlocked stays written down."""
