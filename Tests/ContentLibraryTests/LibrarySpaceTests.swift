@@ -134,6 +134,15 @@ import Testing
     #expect(try space.shortage(of: need, for: try self.job("b")) != nil)
   }
 
+  @Test("files that can be linked stay where they are staged, also before a piece of them is noted")
+  func linked() throws {
+    let manifest = try FixturePackage.inSections().manifest
+    let need = UnpackedShares(manifest).need(
+      beside: [manifest], linking: true, without: PieceMap(manifest))
+    #expect(need.total == .zero)
+    #expect(try #require(need.kept) >= manifest.unpackedLength)
+  }
+
   @Test("where nothing can be allocated the promise alone keeps room from others")
   func promised() throws {
     let fixture = try LibraryFixture(reserve: .zero)

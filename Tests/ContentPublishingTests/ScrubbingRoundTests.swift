@@ -52,12 +52,13 @@ struct ScrubbingRoundTests {
 
   private func scrubber(
     lease: WorkerLease? = nil, timer: any MonotonicClock = SystemMonotonicClock(),
-    rate: ByteCount = .mebibytes(1024), state: String? = nil
+    rate: ByteCount = .mebibytes(1024), readsAll: Bool = true, state: String? = nil
   ) -> PackageScrubber {
     PackageScrubber(
       database: database, shelf: shelf,
       stops: RevocationList(meters: MeterRegistry(timer: timer), generation: Generation()), clock: clock,
-      timer: timer, rules: .init(rate: rate), log: Log(level: .error), lease: lease, state: state)
+      timer: timer, rules: .init(rate: rate, readsAll: readsAll), log: Log(level: .error), lease: lease,
+      state: state)
   }
 
   private func lease(of node: String) -> WorkerLease {
@@ -135,12 +136,28 @@ struct ScrubbingRoundTests {
     let digest = try await add([1, 2, 3])
     let timer = ManualMonotonicClock()
     let scrubber = scrubber(timer: timer)
-    #expect(await scrubber.noteDamaged(digest))
+    // Several requests were under way.
+    for _ in 0..<6 { #expect(await scrubber.noteDamaged(digest)) }
     try await scrubber.lookAtFaulty()
     #expect(try await scrubber.report().faults.map(\.digest) == [digest])
     timer.advance(by: .seconds(60))
     try await scrubber.lookAtFaulty()
     #expect(try await scrubber.report().faults.isEmpty)
+  }
+
+  @Test(
+    "where lengths alone are compared a damaged package is read again only once another lies in its place")
+  func lengthsAlone() async throws {
+    let digest = try await add([1, 2, 3])
+    let timer = ManualMonotonicClock()
+    let scrubber = scrubber(timer: timer, readsAll: false)
+    #expect(await scrubber.noteDamaged(digest))
+    timer.advance(by: .seconds(86_400))
+    try await scrubber.lookAtFaulty()
+    #expect(await scrubber.checks == 0)
+    shelf.set([3, 2, 1], as: digest)
+    try await scrubber.lookAtFaulty()
+    #expect(await scrubber.checks == 1)
   }
 
   @Test("a node that reads a package for longer than its lease lasts has it all the time")

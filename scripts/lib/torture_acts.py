@@ -34,7 +34,7 @@ class History:
         self.behind, self.ahead, self.ahead_since = 0, 0, None
         # The transactions of Apple's store whose refunds it was asked to reverse.
         self.reversed = set()
-        # When that store was asked to end a period, in milliseconds.
+        # Whose period that store was asked to end, and when, in milliseconds.
         self.lapses = []
 
     def doubt(self, lowest, highest):
@@ -79,6 +79,8 @@ class People:
         self.bought = set()
         # By device and product with a section: whether its reader wants it, as far as that was answered. Nil while that is not known.
         self.sections = {}
+        # The devices and products of which a section was asked for, and not refused.
+        self.asked_sections = set()
 
     @property
     def desks(self):
@@ -240,14 +242,20 @@ class People:
                     return "there is none"
                 chosen.update(product=there[int(event.place * len(there))], wanted=event.amount < 0.65)
             key = agent.name, chosen["product"]
+            before = chosen.setdefault("before", self.sections.get(key))
+            is_first, chosen["asked"] = "asked" not in chosen, True
             self.sections[key] = None
             status, document = agent.call("PUT" if chosen["wanted"] else "DELETE", f"/v1/library/{chosen['product']}/sections/{SECTION}")
             if status in (200, 202, 204):
                 self.sections[key] = chosen["wanted"]
+                self.asked_sections.add(key)
             elif status in RETRIED or status == 500:
                 raise Again(f"{status} {document}")
             elif status not in (402, 403, 404, 409, 410):
                 raise Failure(f"the section of {chosen['product']} is answered {status} {document}")
+            elif is_first:
+                # A refusal changes nothing.
+                self.sections[key] = before
             return f"{chosen['product']} {'with' if chosen['wanted'] else 'without'} its section: {status}"
         self.readers[event.target].do("section", act)
 
@@ -302,8 +310,8 @@ class People:
                 chosen["id"] = found[int(event.place * len(found))][0]
             if kind == "apple" and what == "reverse":
                 self.history.reversed.add(str(chosen["id"]))
-            if what == "lapse":
-                self.history.lapses.append(time.time() * 1000)
+            if what == "lapse" and not chosen.get("noted"):
+                chosen["noted"] = self.history.lapses.append((event.target, time.time() * 1000)) or True
             answer = ask(store.port, "POST", path.format(chosen["id"]), {})
             if answer.status in RETRIED:
                 raise Again(answer.status)

@@ -55,7 +55,7 @@ class Bytes:
         """7: at a calm end, when nothing is on its way. A section is fetched by whole pieces, which have other files as well, and once more when it
         was dropped: a device that was asked for one is not judged by its product."""
         waiting, self.waiting = self.waiting, collections.defaultdict(list)
-        asked = {(name, digest) for name, product in checks.people.sections for digest in checks.digests_of(product)}
+        asked = {(name, digest) for name, product in checks.people.asked_sections for digest in checks.digests_of(product)}
         for name, flows in waiting.items():
             if name not in checks.system.agents:
                 continue

@@ -54,6 +54,8 @@ class Checks:
         # By owner and product: since when it is known that it is not owned.
         self.denied = {}
         self.flows, self.bytes = [], Bytes(adversary)
+        # Where the next answers without a network begin.
+        self.turns = 0
 
     def violate(self, text):
         self.transcript.violate(text)
@@ -113,7 +115,7 @@ class Checks:
         if owner is None or len(versions) != 1 or row["revoked"]:
             return
         holders = [agent for agent in self.system.agents.values() if agent.owner == owner]
-        if any((agent.name, row["product"]) in self.adversary.rots.ever | self.people.sections.keys() for agent in holders):
+        if any((agent.name, row["product"]) in self.adversary.rots.ever | self.people.asked_sections for agent in holders):
             return
         if self.adversary.is_apple_behind or row["finished"] < self.adversary.misdated_until * 1000:
             self.look("finishes by a wrong clock")
@@ -268,12 +270,13 @@ class Checks:
             else:
                 self.violate(f"5: the entitlements of {agent.name} are not told while all is well")
                 continue
-            verdicts = self.model.verdicts(sales)
+            verdicts = self.model.verdicts(sales, agent.owner)
             self.compare(agent, told[0], verdicts)
             self.compare_end(agent, told[1], sales)
             see_reasons(self, agent, verdicts)
             see_feed(self, agent, told[2], verdicts)
-            see_license(self, agent, lambda agent=agent: self.model.verdicts(sales_of(self.system.stores["apple"], agent.owner)))
+            see_license(self, agent, lambda agent=agent: self.model.verdicts(
+                sales_of(self.system.stores["apple"], agent.owner), agent.owner))
 
     def entitlements(self, agent):
         """By product the rules and the versions that are told, until when the subscription runs, and the device's feed; nil where the server

@@ -99,7 +99,7 @@ def see_report(checks):
     sold, back = collections.Counter(), collections.Counter()
     for kind, store in checks.system.stores.items():
         # What a code gave was paid by nobody, and is a unit all the same.
-        for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased'"):
+        for row in store.rows("SELECT product, finished, revoked FROM transactions WHERE state = 'purchased' AND reason IS NOT 'restore'"):
             sold[kind, row["product"]] += 1
             back[kind, row["product"]] += row["revoked"] is not None
     for key in units:

@@ -53,8 +53,8 @@ class Model:
     def __init__(self, history, magazine):
         self.history, self.magazine = history, magazine
 
-    def verdicts(self, sales):
-        """A verdict for every product that was published."""
+    def verdicts(self, sales, owner=None):
+        """A verdict for every product that was published; `owner` is whose sales these are."""
         paid = [sale for sale in sales if sale.revoked is None]
         found = {product: Verdict() for product in self.history.products}
         for sale in paid:
@@ -65,7 +65,7 @@ class Model:
         for name, one in issues.items():
             self.judge(found[name], name, one["date"], periods)
         for start, end in periods:
-            self.doubt_ends(found, issues, start, end)
+            self.doubt_ends(found, issues, owner, start, end)
         for start in starts(periods):
             self.unlock(found, issues, start)
         if self.history.reversed & {sale.id for sale in sales}:
@@ -123,14 +123,14 @@ class Model:
                     # What another second would decide otherwise.
                     found[name].uncertain |= not self.is_unlocked(issues, name, start)
 
-    def doubt_ends(self, found, issues, start, end):
+    def doubt_ends(self, found, issues, owner, start, end):
         """A store whose clock is behind ends a period before the moment at which it does: an issue may have been granted by then, and stays so."""
-        for moment in self.history.lapses:
-            if end + EDGE < moment < start + MONTH:
-                for name, one in issues.items():
-                    released = self.history.first_released.get(name, (0, 0))
+        for name, moment in self.history.lapses:
+            if name == owner and end + EDGE < moment < start + MONTH:
+                for issue, one in issues.items():
+                    released = self.history.first_released.get(issue, (0, 0))
                     opened = max(one["date"], int(released[0] * 1000))
-                    found[name].uncertain |= end - EDGE < opened < moment + EDGE
+                    found[issue].uncertain |= end - EDGE < opened < moment + EDGE
 
     def doubt_starts(self, found, issues, periods):
         """While an earlier period was taken back, each of these could begin a run: what that unlocked stays written down."""

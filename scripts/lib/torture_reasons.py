@@ -66,7 +66,8 @@ def see_license(checks, agent, judge):
     """5: what a device answers without a network, by its license or by what its feed told since, is what the model says. `judge` answers the model's
     verdicts as they are then."""
     names = sorted(judge())
-    first = checks.counts["answers by license"] % max(1, len(names))
+    checks.turns += ASKED
+    first = checks.turns % max(1, len(names))
     for product in (names[first:] + names[:first])[:ASKED]:
         end = time.monotonic() + HEARD_SECONDS
         while True:

@@ -40,7 +40,7 @@ def fault_of(checks, agent, product, wanted):
         return f"it says of the section of {product} {version} that it is {'' if told else 'not '}here, and it is {'' if there else 'not '}on its disk"
     # Behind a version that was taken back an earlier one is read, with the section that it had.
     was_taken_back = any(one["state"] == "withdrawn" for _, one in checks.history.of(product))
-    if wanted is not None and wanted != there and not was_taken_back and not has_failed(agent, product):
+    if wanted is not None and wanted != there and not was_taken_back and not (wanted and has_failed(agent, product)):
         return (f"its reader was told that {product} {version} comes {'with' if wanted else 'without'} its section, and that is "
                 f"{'' if there else 'not '}there")
     checks.look("sections")
@@ -53,5 +53,6 @@ def answer_of(agent, product):
 
 
 def has_failed(agent, product):
-    """Whether it is told that the section could not come."""
-    return bool(agent.rows("SELECT 1 FROM downloads WHERE product = ? AND section = ? AND state IN ('failed', 'cancelled')", product, SECTION))
+    """Whether the last that is told of the section is that it could not come."""
+    last = agent.rows("SELECT state FROM downloads WHERE product = ? AND section = ? ORDER BY sequence DESC LIMIT 1", product, SECTION)
+    return bool(last) and last[0]["state"] in ("failed", "cancelled")

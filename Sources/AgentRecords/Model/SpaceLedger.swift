@@ -92,8 +92,7 @@ package struct SpaceNeed: Hashable, Sendable {
   package var unpacked: ByteCount
   /// Packed bytes that lie beside them until they are unpacked, at most.
   package var spool: ByteCount = .zero
-  /// The bytes that are staged for the job by now and stay, at most: it writes over the others, which is no room that it needs besides. Nil where
-  /// that is not known.
+  /// The bytes that are staged for the job by now and stay, at most: it writes over the others, which count for no quota. Nil where that is not known.
   package var kept: ByteCount?
 
   package init(unpacked: ByteCount, spool: ByteCount = .zero, kept: ByteCount? = nil) {

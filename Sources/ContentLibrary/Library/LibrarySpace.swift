@@ -131,7 +131,8 @@ package final class LibrarySpace: Sendable {
   /// A file in the staging folder that no job has as its name.
   func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
 
-  /// The room as the job finds it. What is staged for it and not kept counts as free, since the job writes over it.
+  /// The room as the job finds it. What is staged for it and not kept counts for no quota, since the job writes over it; the file system has it all
+  /// the same.
   ///
   /// - Parameters:
   ///   - kept: what stays of what is staged for the job; nil for all.
@@ -139,13 +140,10 @@ package final class LibrarySpace: Sendable {
   private func volume(
     for job: ContentJobIdentifier, keeping kept: ByteCount?, hasQuota: Bool
   ) throws -> Ledger.Volume {
-    var free = try operations.freeSpace(at: paths.staging)
+    let free = try operations.freeSpace(at: paths.staging)
     // In the order in which content goes, from staging to a record: so none is missed on its way.
     var staged = hasQuota ? try stagedSizes() : [:]
-    if let kept, let there = staged["\(job)"], there > kept {
-      staged["\(job)"] = kept
-      free += there - kept
-    }
+    if let kept, let there = staged["\(job)"] { staged["\(job)"] = min(there, kept) }
     let placing = self.placing.locked { $0 }
     let records = try database.libraryRecords()
     for (job, manifest) in placing {

@@ -166,9 +166,11 @@ package struct UnpackedShares: Sendable {
     let known = Set(sources.flatMap(\.files).map(\.digest))
     let missing = manifest.files.filter { !known.contains($0.digest) }
     let spool = missing.filter { $0.method == .deflated }.reduce(ByteCount.zero) { $0 + $1.storedLength }
+    // Files that are linked stay as well, also where a piece of them is not noted yet.
+    let linked = manifest.files.filter { known.contains($0.digest) }.reduce(ByteCount.zero) { $0 + $1.length }
     let unlinked = SpaceNeed(
       unpacked: missing.reduce(.zero) { $0 + $1.length }, spool: min(spool, Self.maximumSpool),
-      kept: rest.kept)
+      kept: rest.kept.map { $0 + linked })
     return unlinked.total < rest.total ? unlinked : rest
   }
 }

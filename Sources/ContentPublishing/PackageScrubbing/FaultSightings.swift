@@ -18,7 +18,8 @@ struct FaultSightings {
 
   private var sightings: [SHA256Digest: Sighting] = [:]
 
-  /// Keeps what was found. No fault forgets the package. Without a place it is due at the next look.
+  /// Keeps what was found. No fault forgets the package. Without a place it is due at the next look. What is told of the same place within a pause
+  /// is the same fault, and leaves the pause as it is.
   mutating func note(
     _ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace?, at now: MonotonicInstant
   ) {
@@ -26,15 +27,21 @@ struct FaultSightings {
       sightings[digest] = nil
       return
     }
-    let seen = sightings[digest].flatMap { $0.place == place ? $0.count : nil } ?? 0
+    let earlier = sightings[digest].flatMap { $0.place == place ? $0 : nil }
+    if let earlier, now < earlier.next { return }
+    let seen = earlier?.count ?? 0
     sightings[digest] = Sighting(
       place: place, count: seen + 1, next: now + Self.pauses.delay(afterFailures: seen + 1, chance: 0))
   }
 
-  /// Whether a faulty package is to be read now, where it lies in that place: it lay in another one, its pause is over, or nothing is known of it.
-  func isDue(_ digest: SHA256Digest, at now: MonotonicInstant, in place: PackagePlace) -> Bool {
+  /// Whether a faulty package is to be read now, where it lies in that place: it lay in another one, nothing is known of it, or its pause is over.
+  ///
+  /// - Parameter repeats: whether pauses end; else what lies where it lay is not read again.
+  func isDue(
+    _ digest: SHA256Digest, at now: MonotonicInstant, in place: PackagePlace, repeats: Bool
+  ) -> Bool {
     guard let sighting = sightings[digest], sighting.place == place else { return true }
-    return sighting.next <= now
+    return repeats && sighting.next <= now
   }
 }
 

@@ -188,11 +188,13 @@ package actor PackageScrubber {
   }
 
   /// Reads the faulty packages again whose files have changed since, as they may have been repaired, and those that an
-  /// earlier run of the server found; the others after the pauses of ``FaultSightings``, as what was wrong may have been the reading.
+  /// earlier run of the server found; the others after the pauses of ``FaultSightings``, as what was wrong may have been the reading, unless the rules
+  /// have lengths alone compared: whole packages may cost money there.
   /// A file counts as changed if its ``PackageIdentity`` is another. Throws ``DatabaseError`` and ``BlobStoreError``.
   func lookAtFaulty() async throws {
     for digest in try await database.read({ try PackageCheckTable.faulty(in: $0) }) {
-      guard sightings.isDue(digest, at: timer.now(), in: try await place(of: digest)) else { continue }
+      let place = try await place(of: digest)
+      guard sightings.isDue(digest, at: timer.now(), in: place, repeats: rules.readsAll) else { continue }
       guard try await check(digest) else { return }
     }
   }

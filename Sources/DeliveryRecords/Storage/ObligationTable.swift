@@ -105,10 +105,11 @@ package enum ObligationTable {
   package static func remaining(
     besides grant: GrantRecord, in connection: borrowing Connection
   ) throws -> [ProductIdentifier]? {
-    let isRevokedAlone = grant.machine.state.isRevoked && grant.operatorWord?.decision == .revoke
-    guard grant.machine.state == .completed || isRevokedAlone else { return nil }
-    let known = try LedgerTable.find(grant.transactionKey, in: connection)
-    guard known?.transaction.revokedDate == nil else { return nil }
+    if grant.machine.state != .completed {
+      guard grant.machine.state.isRevoked, grant.operatorWord?.decision == .revoke else { return nil }
+      let known = try LedgerTable.find(grant.transactionKey, in: connection)
+      guard known?.transaction.revokedDate == nil else { return nil }
+    }
     let remaining = try remaining(of: Debt(grant), in: connection)
     return remaining.isEmpty ? nil : remaining
   }

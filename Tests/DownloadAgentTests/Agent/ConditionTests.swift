@@ -246,7 +246,7 @@ import Testing
           await Self.metered(agent, true)
           _ = try await agent.download(.waiting, "metered")
           // The transfer that was stopped may have had bytes at hand.
-          while await agent.downloads.runningSteps > 0 { await Task.yield() }
+          while await agent.downloads.runningSteps > 0 { try await clock.sleep(for: .milliseconds(10)) }
           let atOne = try await agent.downloads.status(running.id)
           #expect(atOne.state == .waiting && atOne.bytesReceived < package.manifest.length)
           // Twice as long as the transfer needs for as many bytes.
