@@ -12,6 +12,9 @@ let commit = Context.environment["PULLBOX_COMMIT"] ?? ""
 // feature need not wait for the tests of the others to compile.
 let onlyTests = Context.environment["PULLBOX_ONLY_TESTS"]
 
+// A sanitizer brings an allocator of its own, which frees nothing that jemalloc's operators for C++ have allocated.
+let hasJemalloc = Context.environment["PULLBOX_SANITIZER"] == nil
+
 let systemLibraries: [Target] = [
   .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -23,7 +26,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
-  .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
+  .target(name: "CJemalloc", linkerSettings: hasJemalloc ? [.linkedLibrary("jemalloc")] : []),
   .target(name: "CSQLiteLog", dependencies: ["CSQLite"]),
   // Finds libsystemd at run time: nothing links with it.
   .target(name: "CMessageBus"),

@@ -26,7 +26,9 @@ struct HeapTests {
     await daemon.process.killAndWait()
   }
 
-  @Test("the server allocates by jemalloc, which read the settings that it was built with")
+  @Test(
+    "the server allocates by jemalloc, which read the settings that it was built with",
+    .enabled(if: ProcessInfo.processInfo.environment["PULLBOX_SANITIZER"] == nil, "a sanitizer allocates"))
   func allocator() async throws {
     let directory = try TemporaryDirectory()
     let daemon = try await Daemon.start(
