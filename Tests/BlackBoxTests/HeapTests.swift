@@ -28,7 +28,7 @@ struct HeapTests {
 
   @Test(
     "the server allocates by jemalloc, which read the settings that it was built with",
-    .enabled(if: ProcessInfo.processInfo.environment["PULLBOX_SANITIZER"] == nil, "a sanitizer allocates"))
+    .enabled(if: !Sanitizer.isUsed, "a sanitizer allocates"))
   func allocator() async throws {
     let directory = try TemporaryDirectory()
     let daemon = try await Daemon.start(
