@@ -140,6 +140,9 @@ struct TwoAgentsTests {
     throw CancellationError()
   }
 
+  /// Between two looks at the program, for which others may need the thread.
+  private static func pause() async throws { try await SystemMonotonicClock().sleep(for: .milliseconds(10)) }
+
   /// Runs the program until `body` returns; of the device's agent there is the socket, or not.
   private func withHouse(
     own: Agent = Agent(), device: Agent = Agent(content: "/device/heroes", library: "/device"),
@@ -340,7 +343,7 @@ struct TwoAgentsTests {
       _ = try await Self.next("Notify", of: house.desktop)
       try house.choose("0", of: 1)
       for _ in 1...4 { _ = try await Self.next("SetUrgency", of: house.own) }
-      while await !house.program.actionsUnderWay.isEmpty { await Task.yield() }
+      while await !house.program.actionsUnderWay.isEmpty { try await Self.pause() }
       #expect(await house.program.plan.notices[.link] == nil, "nothing was refused")
     }
   }
@@ -366,7 +369,7 @@ struct TwoAgentsTests {
       let refused = try await Self.next("Notify", of: house.desktop).arguments
       #expect(refused[3].text == "The agent has refused that." && refused[1].number == 2)
       for number in [1, 2] as [UInt32] { try tell("NotificationClosed", number, .uint32(2)) }
-      while await house.program.plan.notices[.link] != nil { await Task.yield() }
+      while await house.program.plan.notices[.link] != nil { try await Self.pause() }
       #expect(await house.program.plan.notices[.product(Self.product)] == nil)
     }
   }
