@@ -256,6 +256,9 @@ class People:
             elif is_first:
                 # A refusal changes nothing.
                 self.sections[key] = before
+            else:
+                # A question before this one may have been taken.
+                self.asked_sections.add(key)
             return f"{chosen['product']} {'with' if chosen['wanted'] else 'without'} its section: {status}"
         self.readers[event.target].do("section", act)
 
@@ -310,8 +313,8 @@ class People:
                 chosen["id"] = found[int(event.place * len(found))][0]
             if kind == "apple" and what == "reverse":
                 self.history.reversed.add(str(chosen["id"]))
-            if what == "lapse" and not chosen.get("noted"):
-                chosen["noted"] = self.history.lapses.append((event.target, time.time() * 1000)) or True
+            if what == "lapse":
+                self.history.lapses.append((event.target, time.time() * 1000))
             answer = ask(store.port, "POST", path.format(chosen["id"]), {})
             if answer.status in RETRIED:
                 raise Again(answer.status)

@@ -39,7 +39,8 @@ def fault_of(checks, agent, product, wanted):
     if told != there:
         return f"it says of the section of {product} {version} that it is {'' if told else 'not '}here, and it is {'' if there else 'not '}on its disk"
     # Behind a version that was taken back an earlier one is read, with the section that it had.
-    was_taken_back = any(one["state"] == "withdrawn" for _, one in checks.history.of(product))
+    versions = checks.history.of(product)
+    was_taken_back = any(one["state"] == "withdrawn" for _, one in versions[[name for name, _ in versions].index(version) + 1:])
     if wanted is not None and wanted != there and not was_taken_back and not (wanted and has_failed(agent, product)):
         return (f"its reader was told that {product} {version} comes {'with' if wanted else 'without'} its section, and that is "
                 f"{'' if there else 'not '}there")
