@@ -143,6 +143,16 @@ import Testing
     #expect(try #require(need.kept) >= manifest.unpackedLength)
   }
 
+  @Test("a file that can be linked counts once among what stays, however many of its pieces are noted")
+  func linkedAndNoted() throws {
+    let manifest = try FixturePackage.inSections().manifest
+    var pieces = PieceMap(manifest)
+    for piece in 1..<pieces.layout.count { pieces.markVerified(piece) }
+    let need = UnpackedShares(manifest).need(beside: [manifest], linking: true, without: pieces)
+    let blocks = ByteCount(4096 * (manifest.files.count + 8))
+    #expect(need.kept == manifest.unpackedLength + blocks)
+  }
+
   @Test("where nothing can be allocated the promise alone keeps room from others")
   func promised() throws {
     let fixture = try LibraryFixture(reserve: .zero)

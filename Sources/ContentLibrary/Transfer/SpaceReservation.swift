@@ -123,14 +123,16 @@ package struct UnpackedShares: Sendable {
   /// Returns the bytes that the piece's bytes become; for a part of a deflated file, the same part of the
   /// unpacked file. Rounded up.
   func share(of piece: Int) -> ByteCount {
-    plan.writes(for: piece).reduce(.zero) { sum, write in
-      let file = manifest.files[write.file]
-      guard file.method == .deflated else { return sum + ByteCount(write.slice.count) }
-      // At most 2^20 times 2^33, and a piece's bytes of a file are never without a file's.
-      let slice = ByteCount(write.slice.count)
-      let product = slice.rawValue.multipliedReportingOverflow(by: file.length.rawValue).partialValue
-      return sum + ByteCount(product / max(file.storedLength.rawValue, 1) + 1)
-    }
+    plan.writes(for: piece).reduce(.zero) { $0 + share(of: $1) }
+  }
+
+  private func share(of write: UnpackPlan.Write) -> ByteCount {
+    let file = manifest.files[write.file]
+    let slice = ByteCount(write.slice.count)
+    guard file.method == .deflated else { return slice }
+    // At most 2^20 times 2^33, and a piece's bytes of a file are never without a file's.
+    let product = slice.rawValue.multipliedReportingOverflow(by: file.length.rawValue).partialValue
+    return ByteCount(product / max(file.storedLength.rawValue, 1) + 1)
   }
 
   /// A file takes whole blocks, and so do those that a staging area has of its own.
@@ -140,21 +142,30 @@ package struct UnpackedShares: Sendable {
   /// Returns the space for the pieces that `pieces` lacks. Deflated bytes that wait for their turn count
   /// beside it, up to ``maximumSpool``; so they do beside what is kept, the pieces that are there.
   package func need(without pieces: PieceMap) -> SpaceNeed {
-    var (missing, there) = (SpaceNeed(unpacked: .zero), SpaceNeed(unpacked: .zero))
-    for piece in 0..<pieces.layout.count {
-      if pieces.isMissing(piece) { add(piece, to: &missing) } else { add(piece, to: &there) }
-    }
-    missing.spool = min(missing.spool, Self.maximumSpool)
-    let blocks = Self.block * Int64(manifest.files.count + Self.ownFiles)
-    missing.kept = there.unpacked + min(there.spool, Self.maximumSpool) + ByteCount(blocks)
-    return missing
+    let all = { (_: ManifestFile) in true }
+    var need = sum(ofPieces: { pieces.isMissing($0) }, ofFiles: all)
+    need.kept = kept(of: pieces, ofFiles: all)
+    return need
   }
 
-  private func add(_ piece: Int, to need: inout SpaceNeed) {
-    need.unpacked += share(of: piece)
-    for write in plan.writes(for: piece) where manifest.files[write.file].method == .deflated {
-      need.spool += ByteCount(write.slice.count)
+  /// Returns the space of the pieces that are there, as far as they are of these files.
+  private func kept(of pieces: PieceMap, ofFiles isCounted: (ManifestFile) -> Bool) -> ByteCount {
+    let blocks = Self.block * Int64(manifest.files.count + Self.ownFiles)
+    return sum(ofPieces: { !pieces.isMissing($0) }, ofFiles: isCounted).total + ByteCount(blocks)
+  }
+
+  private func sum(
+    ofPieces isCounted: (Int) -> Bool, ofFiles isCountedFile: (ManifestFile) -> Bool
+  ) -> SpaceNeed {
+    var sum = SpaceNeed(unpacked: .zero)
+    for piece in 0..<manifest.layout.count where isCounted(piece) {
+      for write in plan.writes(for: piece) where isCountedFile(manifest.files[write.file]) {
+        sum.unpacked += share(of: write)
+        if manifest.files[write.file].method == .deflated { sum.spool += ByteCount(write.slice.count) }
+      }
     }
+    sum.spool = min(sum.spool, Self.maximumSpool)
+    return sum
   }
 
   /// Returns the most space that copies of other content and the bytes fetched beside them will take. For a folder whose
@@ -166,11 +177,11 @@ package struct UnpackedShares: Sendable {
     let known = Set(sources.flatMap(\.files).map(\.digest))
     let missing = manifest.files.filter { !known.contains($0.digest) }
     let spool = missing.filter { $0.method == .deflated }.reduce(ByteCount.zero) { $0 + $1.storedLength }
-    // Files that are linked stay as well, also where a piece of them is not noted yet.
+    // Files that are linked stay whole, also where a piece of them is not noted yet.
     let linked = manifest.files.filter { known.contains($0.digest) }.reduce(ByteCount.zero) { $0 + $1.length }
     let unlinked = SpaceNeed(
       unpacked: missing.reduce(.zero) { $0 + $1.length }, spool: min(spool, Self.maximumSpool),
-      kept: rest.kept.map { $0 + linked })
+      kept: kept(of: pieces, ofFiles: { !known.contains($0.digest) }) + linked)
     return unlinked.total < rest.total ? unlinked : rest
   }
 }
