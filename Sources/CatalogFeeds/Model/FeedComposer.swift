@@ -51,7 +51,7 @@ package struct FeedComposer: Sendable {
     package var products: [ProductIdentifier] { items.map(\.listing.id) }
 
     /// The packages that the feed tells of.
-    package var digests: Set<SHA256Digest> { Set(items.compactMap(\.content?.digest)) }
+    package var digests: Set<SHA256Digest> { Set(items.compactMap { $0.content?.digest }) }
   }
 
   /// Chooses the products of a page. Throws `request-malformed` for a cursor that is not of it, and `publication-unknown` where nothing of
