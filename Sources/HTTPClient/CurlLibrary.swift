@@ -1,9 +1,16 @@
 import CCurl
+import CTLS
 
 /// The process-wide part of libcurl.
 enum CurlLibrary {
-  // The result of curl_global_init, which runs once; libcurl is never cleaned up before the process ends.
-  private static let initialization: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
+  // The result of curl_global_init, which runs once; libcurl is never cleaned up before the process ends. Nor is libcrypto,
+  // which would otherwise take away at exit() what clients' threads are still using.
+  private static let initialization: CURLcode = {
+    guard OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1 else {
+      return CURLE_SSL_ENGINE_INITFAILED
+    }
+    return curl_global_init(Int(CURL_GLOBAL_ALL))
+  }()
 
   /// The lowest version of libcurl that has all options in use: 7.85.0, for protocols by name.
   private static let minimumVersion: UInt32 = 0x07_55_00
