@@ -227,6 +227,8 @@ package final class FakeServer: Sendable {
       configuration: configuration, handler: ProxyPages(server: self, handler: router()))
     try server.start()
     self.server.withLock { $0 = server }
+    // Its pages hold this object.
+    defer { self.server.withLock { $0 = nil } }
     guard let address = server.boundAddresses.first else { throw FakeServerError("it has no address") }
     var url = "http://\(address)"
     if case .tcp(_, let port)? = server.boundSecureAddresses.first { url = "https://localhost:\(port)" }
@@ -240,7 +242,7 @@ package final class FakeServer: Sendable {
     }
   }
 
-  /// How many connections were made so far.
+  /// How many connections were made so far, while it serves.
   package var acceptedConnections: UInt64 { server.current?.statistics().acceptedConnections ?? 0 }
 
   package func change(_ body: @Sendable (inout State) -> Void) { state.withLock { body(&$0) } }
