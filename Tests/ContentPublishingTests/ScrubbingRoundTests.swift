@@ -67,20 +67,18 @@ struct ScrubbingRoundTests {
 
   /// Calls `body` with the number of each read of a package that follows.
   private func countReads(_ body: @escaping @Sendable (Int) async throws -> Void) -> Locked<Int> {
-    let (count, shelf) = (Locked(0), shelf)
-    @Sendable func didRead() async {
+    let count = Locked(0)
+    shelf.setAfterReading(isRepeated: true) {
       let number = count.withLock { count in
         count += 1
         return count
       }
-      shelf.setAfterReading(didRead)
       do {
         try await body(number)
       } catch {
         Issue.record(error)
       }
     }
-    shelf.setAfterReading(didRead)
     return count
   }
 

@@ -13,6 +13,7 @@ package final class MemoryShelf: PackageShelf {
     var packages: [SHA256Digest: [UInt8]] = [:]
     var removalFailure: BlobStoreError.Code?
     var afterReading: (@Sendable () async -> Void)?
+    var isRepeated = false
     /// The readings that are wrong, by their packages.
     var misread: [SHA256Digest: Misreading] = [:]
   }
@@ -51,9 +52,9 @@ package final class MemoryShelf: PackageShelf {
     state.withLock { $0.misread[digest] = misreading }
   }
 
-  /// `body` is called once, after the bytes of a package were read and before they are returned.
-  package func setAfterReading(_ body: @escaping @Sendable () async -> Void) {
-    state.withLock { $0.afterReading = body }
+  /// `body` is called after the bytes of a package were read and before they are returned: once, or each time.
+  package func setAfterReading(isRepeated: Bool = false, _ body: @escaping @Sendable () async -> Void) {
+    state.withLock { ($0.afterReading, $0.isRepeated) = (body, isRepeated) }
   }
 
   package func put(_ received: BlobWriter, as digest: SHA256Digest) async throws(BlobStoreError)
@@ -98,7 +99,7 @@ package final class MemoryShelf: PackageShelf {
       }
     ) { [self] in
       let body = state.withLock { state in
-        defer { state.afterReading = nil }
+        defer { if !state.isRepeated { state.afterReading = nil } }
         return state.afterReading
       }
       await body?()
