@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import PullboxTesting
 import Synchronization
 import SystemCalls
 import Testing
@@ -83,9 +84,10 @@ import Testing
     }
   }
 
-  @Test("where the system refuses a further thread, those that there are do its work") func refusedThread()
-    async
-  {
+  @Test(
+    "where the system refuses a further thread, those that there are do its work",
+    .enabled(if: !Sanitizer.isUsed, "a sanitizer asks for memory of its own for each thread"))
+  func refusedThread() async {
     // The limit holds for a process: one that no other test runs in.
     await #expect(processExitsWith: .success) {
       let pool = BlockingPool(name: "test", threads: 2)
