@@ -1,12 +1,14 @@
 """24 hours of a delivery server's traffic in two, and whether anything but the rows grows meanwhile. Run through scripts/bench day."""
 import argparse
+import contextlib
+import http.client
+import json
 import os
 import resource
 import signal
 import sqlite3
 import sys
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -18,18 +20,20 @@ from measuring import busy_time, memory, processor_time, say
 from reporting import Results, show
 
 # Connections of feeds that are asked at once (Benchmarks/load/day.c), and what a server has open beside its clients.
-POLLING, BESIDE = 2000, 500
+POLLING, BESIDE = 2000, 900
 # Rows of these come with the traffic. Those that stay for good are among them.
 TABLES = ("grants", "grant_events", "obligations", "outbox", "delivered_bytes", "transactions", "customer_devices", "feeds", "feed_items",
           "remembered_proofs", "notifications")
 # What is measured, by the beginning of its rows' names.
 ROWS = {"curves": (*CURVES, *SAWTEETH), "latencies": ("p99-",),
-        "counts": ("unexpected", "operations", "refunds", "retention", "growth", "backups", "answers")}
+        "counts": ("unexpected", "refused", "cut", "share", "operations", "refunds", "retention", "growth", "backups", "answers")}
 # Whose processor time is drawn; "others" is what all else took.
 PROCESSES = ("server", "store", "devices", "bench")
 HOUR, MEBIBYTE = 3600, 1 << 20
 # A server looks for what is old once in an hour of its clock; a look takes its time.
 LATE_LOOK = 1.1 * HOUR
+# How often the size of the database's log is looked at, in seconds of the machine; a quarter's is its largest.
+LOG_LOOK = 2
 
 
 def positive(text):
@@ -104,10 +108,11 @@ class Day:
         self.hour = arguments.seconds / arguments.hours
         self.kept = max(60, arguments.seconds * arguments.clock // 12)
         self.house = House(arguments)
-        self.samples = {name: [] for name in (*CURVES, *SAWTEETH, "store", "size", "rows", "backups")}
+        self.samples = {name: [] for name in (*CURVES, *SAWTEETH, "store", "size", "rows", "backups", "tcp")}
         self.taken = {name: [] for name in (*PROCESSES, "others")}
         self.tellings, self.errors, self.used = [], [], {}
-        self.standing = self.overdue = self.backup_bytes = 0
+        self.standing = self.overdue = self.backup_bytes = self.unanswered = self.largest_log = 0
+        self.next_look = 0
         self.shop = self.operator = self.devices = None
 
     def run(self):
@@ -126,7 +131,15 @@ class Day:
         finally:
             for one in (self.shop, self.operator, self.devices, self.house):
                 if one:
-                    one.stop()
+                    self.attempt(one.stop)
+
+    def attempt(self, step):
+        """What goes wrong behind the day does not take its results away."""
+        try:
+            step()
+        except Exception as error:  # pylint: disable=broad-except
+            self.errors.append(f"{step.__qualname__}: {error}")
+            say(f"  {self.errors[-1]}")
 
     def follow(self, steps):
         begun, self.page, asked = time.monotonic(), self.metrics(), None
@@ -138,6 +151,7 @@ class Day:
                 if weight(hour) != asked:
                     asked = weight(hour)
                     self.devices.rate(self.arguments.devices / self.arguments.interval * asked)
+                self.look_at_log()
                 time.sleep(min(pause, 0.25))
             if what == "buy":
                 self.shop.buy(value)
@@ -150,17 +164,25 @@ class Day:
 
     # ---- what is measured
 
+    def look_at_log(self):
+        if time.monotonic() >= self.next_look:
+            self.next_look = time.monotonic() + LOG_LOOK
+            with contextlib.suppress(FileNotFoundError):
+                self.largest_log = max(self.largest_log, self.house.database.with_name("server.db-wal").stat().st_size)
+
     def metrics(self):
-        """A server that is too busy for them is asked again: it waits as long as two seconds of its own clock for a turn."""
-        for left in reversed(range(TRIES)):
+        """A server that is too busy for them is asked again: it waits as long as two seconds of its own clock for a turn. The page
+        before, where it has no answer at all."""
+        for _ in range(TRIES):
             try:
                 with urllib.request.urlopen(self.house.server_url + "/metrics", timeout=60) as page:
                     lines = page.read().decode().splitlines()
                 break
-            except urllib.error.HTTPError as error:
-                if error.code != 503 or left == 0:
-                    raise
+            except (OSError, http.client.HTTPException):
                 time.sleep(0.2)
+        else:
+            self.unanswered += 1
+            return self.page
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line and line[0] != "#")}
 
     def sample(self, quarter):
@@ -172,11 +194,13 @@ class Day:
         self.tellings.append(told)
         page, written = self.metrics(), self.operator.log_bytes()
         answers = sum(value - self.page.get(name, 0) for name, value in page.items() if name.startswith("pullbox_http_responses_total"))
-        wal = house.database.with_name("server.db-wal")
+        self.next_look = 0
+        self.look_at_log()
+        log, self.largest_log = self.largest_log, 0
         size, rows = house.database.stat().st_size, self.rows()
         for name, value in {
-                "memory": memory(pid, "RssAnon") / MEBIBYTE, "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
-                "threads": len(os.listdir(f"/proc/{pid}/task")), "log": (wal.stat().st_size if wal.exists() else 0) / MEBIBYTE,
+                "memory": memory(pid, "RssAnon") / MEBIBYTE, "descriptors": len(os.listdir(f"/proc/{pid}/fd")) - told["streaming"],
+                "threads": len(os.listdir(f"/proc/{pid}/task")), "log": log / MEBIBYTE, "tcp": socket_memory() / MEBIBYTE,
                 "row": size / rows, "line": (written - self.written) / max(1, answers), "store": memory(house.store.pid, "RssAnon") / MEBIBYTE,
                 "size": size / MEBIBYTE, "rows": rows, "backups": directory_bytes(house.backups) / MEBIBYTE}.items():
             self.samples[name].append(value)
@@ -184,9 +208,10 @@ class Day:
             self.taken[name].append(value)
         self.page, self.written = page, written
         if quarter % 4 == 0:
+            self.keep()
             at = {name: values[-1] for name, values in self.samples.items()}
             feeds = by_hour(self.tellings[-4:], "feed", 1)[0]
-            say(f"  hour {quarter // 4:2}: {at['memory']:.0f} MiB, {at['descriptors']} descriptors, database {at['size']:.0f} MiB, its log "
+            say(f"  hour {quarter // 4:2}: {at['memory']:.0f} MiB, {at['descriptors']} descriptors beside readers', database {at['size']:.0f} MiB, its log "
                 f"{at['log']:.1f}; {feeds[0]:,} feeds, p99 {feeds[2] or 0:.2f} ms; {told['streaming']:,} readers, {told['ended']:,} purchases, "
                 f"{told['unexpected']} unexpected answers, {told['dropped']} connections cut")
 
@@ -209,8 +234,19 @@ class Day:
     def rows(self):
         return sum(self.read(f"SELECT count(*) FROM {table}") for table in TABLES)
 
+    def keep(self):
+        """What was measured so far, for the case that the rest of the day is lost."""
+        self.arguments.partial.write_text(json.dumps({
+            "samples": self.samples, "taken": self.taken, "tellings": self.tellings, "backups": self.operator.backups,
+            "errors": self.errors + self.shop.errors + self.operator.errors}))
+
     def close(self):
         """What runs at the end of the day is awaited, and what became of it all is looked up."""
+        for step in (self.finish, self.look_up):
+            self.attempt(step)
+        self.errors += self.shop.errors + self.operator.errors
+
+    def finish(self):
         self.devices.rate(0)
         self.shop.finish()
         self.operator.finish()
@@ -220,7 +256,8 @@ class Day:
             if closing["begun"] == closing["ended"] + closing["lost"]:
                 break
             time.sleep(0.2)
-        self.errors = self.shop.errors + self.operator.errors
+
+    def look_up(self):
         self.backup_bytes = directory_bytes(self.house.backups)
         bound = time.monotonic() + 30
         while (standing := self.unrevoked()) and time.monotonic() < bound:
@@ -249,7 +286,8 @@ class Day:
         panels = [
             ("Load, beside the busiest hour", {"load": [(n / 4, weight(min(n / 4, hours - 0.01))) for n in range(hours * 4 + 1)]}),
             ("Anonymous memory, MiB", {"server": quarters("memory"), "store": quarters("store")}),
-            ("Open descriptors of the server", {"descriptors": quarters("descriptors")}),
+            ("Open descriptors of the server, without slow readers'", {"descriptors": quarters("descriptors")}),
+            ("What all sockets keep in the kernel, MiB", {"sockets": quarters("tcp")}),
             ("Threads of the server", {"threads": quarters("threads")}),
             ("Processors that are taken", {name: quarters(name, self.taken) for name in self.taken}),
             ("Database, MiB", {"file": quarters("size"), "write-ahead log": quarters("log")}),
@@ -263,6 +301,15 @@ class Day:
         path.write_text(picture(title, [(*one, one[0].startswith("p")) for one in panels], hours, BEGINS))
 
 
+def socket_memory():
+    """The bytes that the kernel counts for all sockets of TCP."""
+    for line in Path("/proc/net/sockstat").read_text().splitlines():
+        name, *words = line.split()
+        if name == "TCP:":
+            return int(words[words.index("mem") + 1]) * resource.getpagesize()
+    return 0
+
+
 def main():
     arguments = parse_arguments()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -272,6 +319,7 @@ def main():
     path = arguments.results or arguments.root / "Benchmarks/results/day.json"
     if not os.access(path.parent, os.W_OK):
         sys.exit(f"bench day: {path.parent} is no directory that can be written")
+    arguments.partial = path.with_suffix(".partial.json")
     day = Day(arguments)
     say(f"{arguments.hours} hours in {arguments.seconds} s; the clock of server and store goes {arguments.clock} times as fast as this "
         f"machine's, and rows are kept for {day.kept} s of it")
@@ -284,12 +332,16 @@ def main():
         raise
     results = Results(path, "day", {name: getattr(arguments, name) for name in (
         "hours", "seconds", "devices", "readers", "waiting", "purchases", "interval", "drip", "clock", "seed")})
+    if not arguments.only:
+        # No rows of an earlier day stand beside those of this one.
+        results.rows = []
     wanted = tuple(prefix for name in arguments.only or ROWS for prefix in ROWS[name])
     for measured in (*curve_rows(day.samples), *latency_rows(day.tellings, arguments.hours, day.taken["others"]), *count_rows(day)):
         if measured["name"].startswith(wanted):
             results.add(measured)
             show(measured)
     day.draw(path.with_suffix(".svg"))
+    arguments.partial.unlink(missing_ok=True)
     say(f"{path} and {path.with_suffix('.svg')}")
 
 

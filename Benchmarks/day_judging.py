@@ -1,19 +1,24 @@
 """What of a simulated day has to stay level, and whether it did: the rules, and the rows of the results."""
+import contextlib
 import statistics
 
 from day_traffic import rush_hours, weight
 from reporting import Target, row
 
-# Latencies are compared where an hour has so many.
-FEWEST = 200
+# Latencies are compared where each side has so many, of two hours where there are two.
+FEWEST, WINDOWS = 1000, (2, 1)
+# Memory for a purchase is told where there were so many.
+FEWEST_PURCHASES = 200
 LEVEL, SLOWER = 1.1, 1.2
+# What may be told to come again, what may be cut off, and what readers got of what they would have taken.
+FEW_REFUSED, FEW_CUT, MOST = 0.01, 0.001, 0.9
 ROUTES = {
     "feed": "GET /v1/feed", "grants": "POST /v1/grants", "renewals": "POST /v1/grants/{grant}/tickets",
     "completions": "POST /v1/grants/{grant}/completion", "manifest": "GET /v1/content/{digest}/manifest",
     "ranges": "GET /v1/content/{digest}, 64 KiB", "openings": "GET /v1/content/{digest}, to the head", "metrics": "GET /metrics"}
 # What is level by itself, and what is counted for each of something.
 CURVES = {
-    "memory": ("the server's anonymous memory", "MiB"), "descriptors": ("the server's descriptors", ""),
+    "memory": ("the server's anonymous memory", "MiB"), "descriptors": ("the server's descriptors without those of slow readers", ""),
     "threads": ("the server's threads", ""), "row": ("the database, for each row that is kept", "bytes"),
     "line": ("the access log, for each answer", "bytes")}
 # What grows until it is emptied, again and again.
@@ -50,24 +55,33 @@ def add_up(tellings, route):
     return found
 
 
+def in_window(tellings, route, first, length):
+    """Of some hours, from the tellings of their quarters: how many answers, and their p50 and p99 in milliseconds."""
+    classes = add_up(tellings[first * 4:(first + length) * 4], route)
+    return sum(classes.values()), percentile(classes, 0.5), percentile(classes, 0.99)
+
+
 def by_hour(tellings, route, hours):
-    """Of each hour, from the tellings of its quarters: how many answers, and their p50 and p99 in milliseconds."""
-    found = []
-    for hour in range(hours):
-        classes = add_up(tellings[hour * 4:hour * 4 + 4], route)
-        found.append((sum(classes.values()), percentile(classes, 0.5), percentile(classes, 0.99)))
-    return found
+    """The same of each hour."""
+    return [in_window(tellings, route, hour, 1) for hour in range(hours)]
 
 
-def equal_hours(hours):
-    """The last hour, and the first one behind the first tenth of the day, that are equally busy and without a release; None where
-    the day is too short to have two."""
-    calm = [hour for hour in range(hours) if hour not in rush_hours(hours)]
-    for last in reversed(calm):
-        for first in calm:
-            if hours / 10 <= first < last and weight(first) == weight(last):
-                return first, last
+def equal_windows(hours):
+    """The last hours of the day, and the first ones behind its first tenth, that are equally busy and without a release, with their length:
+    two where there are such, or one. None where the day is too short."""
+    rush = rush_hours(hours)
+    for length in WINDOWS:
+        calm = {hour: sorted(weight(hour + n) for n in range(length)) for hour in range(hours - length + 1)
+                if rush.isdisjoint(range(hour, hour + length))}
+        for last in reversed(calm):
+            for first in calm:
+                if hours / 10 <= first <= last - length and calm[first] == calm[last]:
+                    return first, last, length
     return None
+
+
+def words_of(first, length):
+    return f"hour {first + 1}" if length == 1 else f"hours {first + 1} and {first + 2}"
 
 
 def level(samples):
@@ -109,25 +123,37 @@ def growth(samples, tellings):
         return None
     bought = [told["ended"] for told in tellings[:len(samples)]]
     more = statistics.median(bought[-tenth:]) - statistics.median(bought[tenth:2 * tenth])
-    return (statistics.median(samples[-tenth:]) - statistics.median(samples[tenth:2 * tenth])) * 1024 / more if more >= FEWEST else None
+    if more < FEWEST_PURCHASES:
+        return None
+    return (statistics.median(samples[-tenth:]) - statistics.median(samples[tenth:2 * tenth])) * 1024 / more
 
 
 def latency_rows(tellings, hours, others):
     """`others` says of each quarter how many processors all else took."""
-    pair, hourly = equal_hours(hours), [others[hour * 4:hour * 4 + 4] for hour in range(hours)]
+    windows, hourly = equal_windows(hours), [others[hour * 4:hour * 4 + 4] for hour in range(hours)]
+    late = [max(told["late"] for told in tellings[hour * 4:hour * 4 + 4]) / 1000 for hour in range(hours)]
     for route, what in ROUTES.items():
         found = by_hour(tellings, route, hours)
-        details = {"hours": [{"answers": count, "p50": rounded(p50), "p99": rounded(p99), "others": rounded(statistics.mean(beside))}
-                             for (count, p50, p99), beside in zip(found, hourly, strict=True)]}
-        if pair is None or min(found[hour][0] for hour in pair) < FEWEST:
+        details = {"hours": [
+            {"answers": count, "p50": rounded(p50), "p99": rounded(p99), "others": rounded(statistics.mean(beside))}
+            | ({"latest": rounded(behind)} if route == "feed" else {})
+            for (count, p50, p99), beside, behind in zip(found, hourly, late, strict=True)]}
+        compared = [in_window(tellings, route, begin, windows[2]) for begin in windows[:2]] if windows else []
+        if not compared or min(count for count, _, _ in compared) < FEWEST:
             samples = [p99 for _, _, p99 in found if p99 is not None]
             if samples:
                 yield row(f"p99-{route}", f"{what}: p99 of each hour, too few to compare", "ms", {"pullbox": samples}, [], **details)
             continue
-        first, last = pair
-        ratio = found[last][2] / found[first][2]
-        yield row(f"p99-{route}", f"{what}: p99 of hour {last + 1} beside hour {first + 1}", "×", {"pullbox": [ratio]}, [Target(None, SLOWER)],
-                  **details)
+        first, last, length = windows
+        yield row(f"p99-{route}", f"{what}: p99 of {words_of(last, length)} beside {words_of(first, length)}", "×",
+                  {"pullbox": [compared[1][2] / compared[0][2]]}, [Target(None, SLOWER)], **details)
+
+
+def tcp_memory_limits():
+    """The pages of all sockets together beyond which the kernel saves on them."""
+    with contextlib.suppress(OSError), open("/proc/sys/net/ipv4/tcp_mem") as file:
+        return [int(word) for word in file.read().split()]
+    return None
 
 
 def rounded(value):
@@ -135,12 +161,21 @@ def rounded(value):
 
 
 def count_rows(day):
-    """What must not have happened at all, and what a day consists of."""
+    """What must not have happened, or hardly ever, and what a day consists of."""
     told = day.tellings
     total = {name: told[-1][name] for name in ("dropped", "unexpected", "lost", "begun", "ended", "cut", "bytes")}
     refused = {route: sum(one["routes"][route]["refused"] for one in told) for route in told[-1]["routes"]}
     yield row("unexpected", "answers that no device can do with, and purchases that did not end", "",
-              {"pullbox": [total["unexpected"] + total["begun"] - total["ended"]]}, [Target(None, 0)], told=total, refused=refused)
+              {"pullbox": [total["unexpected"] + total["begun"] - total["ended"]]}, [Target(None, 0)], told=total)
+    count = sum(one["count"] for told_once in told for one in told_once["routes"].values())
+    yield row("refused", "answers that say to come again, of all", "", {"pullbox": [sum(refused.values()) / max(1, count + sum(refused.values()))]},
+              [Target(None, FEW_REFUSED)], refused=refused)
+    sessions = sum(one["routes"]["openings"]["count"] for one in told)
+    yield row("cut", "slow readers' connections that were cut, of all", "", {"pullbox": [total["cut"] / max(1, sessions)]}, [Target(None, FEW_CUT)],
+              cut=total["cut"], sessions=sessions)
+    due = day.arguments.readers * day.arguments.drip * day.arguments.seconds
+    yield row("share", "bytes that slow readers got, of what they would have taken in all the time", "", {"pullbox": [total["bytes"] / due]},
+              [Target(None, MOST, "at least")], bytes=total["bytes"])
     yield row("operations", "purchases, refunds, releases, backups and rotations that failed", "", {"pullbox": [len(day.errors)]},
               [Target(None, 0)], errors=day.errors[:20], triedAgain=day.shop.tries)
     yield row("refunds", "refunds whose grants still stand at the end", "", {"pullbox": [day.standing]}, [Target(None, 0)],
@@ -152,7 +187,7 @@ def count_rows(day):
         yield row("growth", "the server's anonymous memory for each purchase after the second tenth", "KiB", {"pullbox": [kibibytes]}, [])
     if day.operator.backups:
         yield row("backups", "a backup beside all this", "s", {"pullbox": day.operator.backups}, [], bytes=day.backup_bytes)
-    answers = sum(one["count"] for quarter in told for one in quarter["routes"].values())
-    yield row("answers", "answers over the day", "million", {"pullbox": [answers / 1e6]}, [],
-              readers=[one["streaming"] for one in told],
+    yield row("answers", "answers over the day", "million", {"pullbox": [count / 1e6]}, [],
+              readers=[one["streaming"] for one in told], unanswered=day.unanswered,
+              socketMemory=[round(one, 1) for one in day.samples["tcp"]], socketMemoryPages=tcp_memory_limits(),
               processors={name: [round(one, 3) for one in taken] for name, taken in day.taken.items()})

@@ -6,6 +6,7 @@ Purchases are made at the store, as the day goes on.
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import secrets
@@ -38,13 +39,17 @@ def document(product, **members):
 TRIES = 30
 
 
-def ask(url, body=None, token=None, method=None, again=(503,), tried=lambda: None):
-    """The JSON of an answer, after as many tries as it takes; `again` has the statuses after which there is another, `tried` hears of each."""
+def ask(url, body=None, token=None, method=None, again=(503,), tried=lambda: None, repeats=False):
+    """The JSON of an answer, after as many tries as it takes; `again` has the statuses after which there is another, `tried` hears of each. What
+    may be asked twice (`repeats`) is also asked again where the connection was lost."""
     for _ in range(TRIES):
         try:
             return request(url, body, token, method)
         except urllib.error.HTTPError as error:
             if error.code not in again:
+                raise
+        except (OSError, http.client.HTTPException):
+            if not repeats:
                 raise
         tried()
         time.sleep(1)
@@ -151,7 +156,8 @@ class House:
     def publish(self, product, package, *words):
         environment = os.environ | {
             "PULLBOX_SERVER": self.server_url, "PULLBOX_OPERATOR_KEY": self.key, "XDG_STATE_HOME": str(self.work / "publisher")}
-        run(self.arguments.bin / "pullbox", "publish", package, "--product", product, "--version", "1.0", *words, env=environment)
+        run(self.arguments.bin / "pullbox", "publish", package, "--product", product, "--version", "1.0", *words, env=environment,
+            timeout=600)
 
     def operator(self, path, body=None, method=None):
         return ask(self.server_url + path, body, self.key, method)
@@ -181,14 +187,15 @@ class House:
         connection.close()
 
     def fill_devices(self, ask, now):
-        """Each of a customer of its own, who subscribes to the publication; the day's releases are issues of that."""
+        """Each of a customer of its own, who subscribes to the publication; the day's releases are issues of that. A feed's use is written
+        down once a day: the hours at which that is due are those of a server that has been there for long."""
         numbers = f"WITH RECURSIVE counting (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM counting WHERE n + 1 < {self.arguments.devices}) "
         ask(numbers + """
           INSERT INTO customer_devices (customer, device, first_seen, last_seen)
           SELECT CAST(printf('%016d', n) AS BLOB), 'bench-' || n, ?1, ?1 FROM counting""", (now,))
         ask(numbers + """
           INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used)
-          SELECT 'bench-' || n, 'sandbox', 'Sandbox', CAST(printf('%016d', n) AS BLOB), 1, 0, ?1 FROM counting""", (now,))
+          SELECT 'bench-' || n, 'sandbox', 'Sandbox', CAST(printf('%016d', n) AS BLOB), 1, 0, ?1 - n * 7919 % 86400 * 1000 FROM counting""", (now,))
         ask(numbers + f"""
           INSERT INTO transactions (store, environment, transaction_id, as_of, original_id, product, purchased, expires, quantity, customer)
           SELECT 'sandbox', 'Sandbox', CAST(1000000000000000 + n AS TEXT), ?1, CAST(1000000000000000 + n AS TEXT), '{MONTHLY}',

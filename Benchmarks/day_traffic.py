@@ -2,6 +2,7 @@
 refunds, releases, backups and the rotation of the log."""
 import collections
 import concurrent.futures
+import contextlib
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.error
 
 from day_state import BUNDLE, PUBLICATION, SINGLES, ask, document
 from measuring import run, say
@@ -29,6 +31,10 @@ GENERATIONS = 6
 LOGS = 14
 # Purchases that the store is asked for at once.
 SHOPPERS = 16
+# How often a step of a release is tried.
+RELEASE_TRIES = 3
+# So many seconds of the machine what still runs at the end of the day is awaited, and a program of the operator's.
+LAST_SECONDS, COMMAND_SECONDS = 300, 600
 
 
 def weight(hour):
@@ -100,8 +106,13 @@ class Devices:
         return json.loads(line)
 
     def stop(self):
-        self.process.stdin.close()
-        self.process.wait(30)
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.log.close()
 
 
@@ -113,6 +124,8 @@ class Shop:
         self.pool = concurrent.futures.ThreadPoolExecutor(SHOPPERS)
         self.lock, self.count, self.tries, self.errors = threading.Lock(), 0, 0, []
         self.paid, self.refunded, self.is_over = collections.deque(), [], False
+        # Products that were not for sale in all the time in which one was asked for.
+        self.missing = set()
 
     def buy(self, product):
         self.count += 1
@@ -131,16 +144,21 @@ class Shop:
                     say(f"  {self.errors[-1]}")
 
     def purchase(self, device, product):
-        token = self.ask("/sandbox/v1/accounts", {"territory": "USA", "name": device})["token"]
+        token = self.ask("/sandbox/v1/accounts", {"territory": "USA", "name": device}, repeats=True)["token"]
         # A new issue whose release takes longer than planned is not for sale yet.
-        bought = self.ask("/store/v1/purchases", {"product": product, "device": device}, token, again=(404, 503))
-        receipt = self.ask(f"/store/v1/receipt?device={device}&bundle={BUNDLE}", token=token)["receipt"]
+        again = (503,) if product in self.missing else (404, 503)
+        try:
+            bought = self.ask("/store/v1/purchases", {"product": product, "device": device}, token, again=again)
+        except (RuntimeError, urllib.error.HTTPError):
+            self.missing.add(product)
+            raise
+        receipt = self.ask(f"/store/v1/receipt?device={device}&bundle={BUNDLE}", token=token, repeats=True)["receipt"]
         self.devices.buy(device, product, receipt)
         with self.lock:
             self.paid.append(bought["transaction"]["id"])
 
-    def ask(self, path, body=None, token=None, again=(503,)):
-        return ask(self.house.store_url + path, body, token, again=again, tried=self.note_try)
+    def ask(self, path, body=None, token=None, again=(503,), repeats=False):
+        return ask(self.house.store_url + path, body, token, again=again, tried=self.note_try, repeats=repeats)
 
     def note_try(self):
         if self.is_over:
@@ -157,7 +175,7 @@ class Shop:
             self.refunded.append(transaction)
 
     def finish(self):
-        self.pool.shutdown()
+        finish(self.pool, "purchases", self.errors)
 
     def stop(self):
         """What has not begun does not begin any more, and what was refused is not tried again."""
@@ -178,11 +196,15 @@ class Operator:
         work = {"release": self.release, "back up": self.back_up, "rotate": self.rotate}[name]
 
         def noting():
-            try:
-                work(*values)
-            except Exception as error:  # pylint: disable=broad-except
-                self.errors.append(f"{name}: {error}")
-                say(f"  {self.errors[-1]}")
+            # Buyers wait for a release, whose steps can all be repeated.
+            for left in reversed(range(RELEASE_TRIES if name == "release" else 1)):
+                try:
+                    return work(*values)
+                except Exception as error:  # pylint: disable=broad-except
+                    say(f"  {name}: {error}")
+                    if not left:
+                        self.errors.append(f"{name}: {error}")
+                time.sleep(1)
 
         self.workers[name].submit(noting)
 
@@ -192,13 +214,18 @@ class Operator:
             body = document(product, publication=PUBLICATION, publicationDate=self.clock.date())
             self.house.operator(path, self.house.without_id(body), "PUT")
             self.house.publish(product, self.house.package)
-            self.house.operator(path + "/versions/1.0/approve", {}, "POST")
+            try:
+                self.house.operator(path + "/versions/1.0/approve", {}, "POST")
+            except urllib.error.HTTPError as error:
+                # By a try before this one.
+                if error.code != 409:
+                    raise
         self.house.operator(path + "/versions/1.0/release", {"percentage": percentage}, "POST")
 
     def back_up(self):
         begun = time.monotonic()
         run(self.house.arguments.bin / "pullbox-server", "backup", self.house.backups, "--keep", GENERATIONS, "--state", self.house.state,
-            env=self.environment)
+            env=self.environment, timeout=COMMAND_SECONDS)
         self.backups.append(time.monotonic() - begun)
 
     def rotate(self):
@@ -219,21 +246,32 @@ class Operator:
             time.sleep(0.1)
         self.written += aged[1].stat().st_size
         if aged[2].exists():
-            subprocess.run(["nice", "-n", "19", "gzip", "-1", "-f", aged[2]], check=True)
+            subprocess.run(["nice", "-n", "19", "gzip", "-1", "-f", aged[2]], check=True, timeout=COMMAND_SECONDS)
 
     def log_bytes(self):
         """All that the access log was ever written."""
-        with_current = self.house.access_log.stat().st_size if self.house.access_log.exists() else 0
-        return self.written + with_current
+        try:
+            return self.written + self.house.access_log.stat().st_size
+        except FileNotFoundError:
+            return self.written
 
     def finish(self):
-        for worker in self.workers.values():
-            worker.shutdown()
+        for name, worker in self.workers.items():
+            finish(worker, name, self.errors)
 
     def stop(self):
         """What has not begun does not begin any more."""
         for worker in self.workers.values():
             worker.shutdown(cancel_futures=True)
+
+
+def finish(pool, name, errors):
+    """Waits for what a pool has still to do; notes what is not done in time."""
+    waiting = threading.Thread(target=pool.shutdown, daemon=True)
+    waiting.start()
+    waiting.join(LAST_SECONDS)
+    if waiting.is_alive():
+        errors.append(f"{name}: there was more to do {LAST_SECONDS} s behind the day")
 
 
 def directory_bytes(path):

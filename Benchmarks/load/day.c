@@ -78,6 +78,11 @@ static void turn(struct reader *reader, uint64_t time) {
   }
   struct job *job = reader->job;
   if (!job->is_slow) return;
+  // Of nothing that is left recv would say that nothing has come, or that the peer has ended.
+  if (job->left == 0) {
+    reader->offset = 0;
+    return end_session(reader, 0);
+  }
   int64_t share = job->left < options.drip ? job->left : options.drip;
   ssize_t count = recv(job->file, scratch, (size_t)share, MSG_TRUNC);
   if (count == 0 || (count < 0 && errno != EAGAIN)) {
