@@ -227,12 +227,7 @@ public final class AgentService: Service {
       clock: clock, wallClock: wallClock, log: log,
       backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook, arrivalRhythm: tuning.arrivalRhythm,
       ownershipRhythm: tuning.ownershipRhythm)
-    library.evictionAdvice = Library.EvictionAdvice(
-      removable: { [transactions] in await transactions.removable(for: $0) },
-      noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) },
-      noteChange: { [hub] item in hub.publish(.library(LibraryEvent(change: .changed, item: item))) })
-    watch = LibraryWatch(
-      library: library, downloads: downloads, licenses: licenses, clock: clock, log: log)
+    watch = LibraryWatch(library: library, downloads: downloads, licenses: licenses, clock: clock, log: log)
     conditions = try Self.conditionWatch(
       configuration, downloads: downloads, client: client, environment: environment,
       gates: [(configuration.server, serverMonitor), (configuration.store, storeMonitor)],
@@ -291,6 +286,11 @@ public final class AgentService: Service {
         configuration: try Self.monitoringConfiguration(address), handler: control.monitoringRouter(),
         clock: clock)
     }
+    // Last: the library then holds what holds it, until the agent stops.
+    library.evictionAdvice = Library.EvictionAdvice(
+      removable: { [transactions] in await transactions.removable(for: $0) },
+      noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) },
+      noteChange: { [hub] item in hub.publish(.library(LibraryEvent(change: .changed, item: item))) })
   }
 
   /// Where the control interface answers; empty before the start.
