@@ -26,7 +26,7 @@ TABLES = ("grants", "grant_events", "obligations", "outbox", "delivered_bytes", 
           "remembered_proofs", "notifications")
 # What is measured, by the beginning of its rows' names.
 ROWS = {"curves": (*CURVES, *SAWTEETH), "latencies": ("p99-",),
-        "counts": ("unexpected", "refused", "cut", "share", "operations", "refunds", "retention", "growth", "backups", "answers")}
+        "counts": ("unexpected", "refused", "dropped", "cut", "share", "operations", "refunds", "retention", "growth", "backups", "answers")}
 # Whose processor time is drawn; "others" is what all else took.
 PROCESSES = ("server", "store", "devices", "bench")
 HOUR, MEBIBYTE = 3600, 1 << 20
@@ -34,6 +34,8 @@ HOUR, MEBIBYTE = 3600, 1 << 20
 LATE_LOOK = 1.1 * HOUR
 # How often the size of the database's log is looked at, in seconds of the machine; a quarter's is its largest.
 LOG_LOOK = 2
+# So long an answer about the server's own figures is awaited, as often as TRIES says.
+METRICS_SECONDS = 2
 
 
 def positive(text):
@@ -111,7 +113,8 @@ class Day:
         self.samples = {name: [] for name in (*CURVES, *SAWTEETH, "store", "size", "rows", "backups", "tcp")}
         self.taken = {name: [] for name in (*PROCESSES, "others")}
         self.tellings, self.errors, self.used = [], [], {}
-        self.standing = self.overdue = self.backup_bytes = self.unanswered = self.largest_log = 0
+        self.standing = self.overdue = None
+        self.backup_bytes = self.unanswered = self.largest_log = 0
         self.next_look = 0
         self.shop = self.operator = self.devices = None
 
@@ -142,7 +145,7 @@ class Day:
             say(f"  {self.errors[-1]}")
 
     def follow(self, steps):
-        begun, self.page, asked = time.monotonic(), self.metrics(), None
+        begun, self.page, asked = time.monotonic(), self.metrics() or {}, None
         self.written = self.operator.log_bytes()
         self.processors()
         for when, what, value in steps:
@@ -171,18 +174,19 @@ class Day:
                 self.largest_log = max(self.largest_log, self.house.database.with_name("server.db-wal").stat().st_size)
 
     def metrics(self):
-        """A server that is too busy for them is asked again: it waits as long as two seconds of its own clock for a turn. The page
-        before, where it has no answer at all."""
+        """A server that is too busy for them is asked again: it waits as long as two seconds of its own clock for a turn. None where it has
+        no answer."""
         for _ in range(TRIES):
             try:
-                with urllib.request.urlopen(self.house.server_url + "/metrics", timeout=60) as page:
+                with urllib.request.urlopen(self.house.server_url + "/metrics", timeout=METRICS_SECONDS) as page:
                     lines = page.read().decode().splitlines()
                 break
             except (OSError, http.client.HTTPException):
                 time.sleep(0.2)
         else:
             self.unanswered += 1
-            return self.page
+            self.errors.append("/metrics: there was no answer")
+            return None
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line and line[0] != "#")}
 
     def sample(self, quarter):
@@ -193,7 +197,12 @@ class Day:
         told = self.devices.tell()
         self.tellings.append(told)
         page, written = self.metrics(), self.operator.log_bytes()
-        answers = sum(value - self.page.get(name, 0) for name, value in page.items() if name.startswith("pullbox_http_responses_total"))
+        # What one quarter could not be told counts in the next.
+        line = self.samples["line"][-1] if self.samples["line"] else 0
+        if page is not None:
+            answers = sum(value - self.page.get(name, 0) for name, value in page.items() if name.startswith("pullbox_http_responses_total"))
+            line = (written - self.written) / max(1, answers)
+            self.page, self.written = page, written
         self.next_look = 0
         self.look_at_log()
         log, self.largest_log = self.largest_log, 0
@@ -201,14 +210,13 @@ class Day:
         for name, value in {
                 "memory": memory(pid, "RssAnon") / MEBIBYTE, "descriptors": len(os.listdir(f"/proc/{pid}/fd")) - told["streaming"],
                 "threads": len(os.listdir(f"/proc/{pid}/task")), "log": log / MEBIBYTE, "tcp": socket_memory() / MEBIBYTE,
-                "row": size / rows, "line": (written - self.written) / max(1, answers), "store": memory(house.store.pid, "RssAnon") / MEBIBYTE,
+                "row": size / rows, "line": line, "store": memory(house.store.pid, "RssAnon") / MEBIBYTE,
                 "size": size / MEBIBYTE, "rows": rows, "backups": directory_bytes(house.backups) / MEBIBYTE}.items():
             self.samples[name].append(value)
         for name, value in self.processors().items():
             self.taken[name].append(value)
-        self.page, self.written = page, written
         if quarter % 4 == 0:
-            self.keep()
+            self.attempt(self.keep)
             at = {name: values[-1] for name, values in self.samples.items()}
             feeds = by_hour(self.tellings[-4:], "feed", 1)[0]
             say(f"  hour {quarter // 4:2}: {at['memory']:.0f} MiB, {at['descriptors']} descriptors beside readers', database {at['size']:.0f} MiB, its log "
@@ -319,7 +327,7 @@ def main():
     path = arguments.results or arguments.root / "Benchmarks/results/day.json"
     if not os.access(path.parent, os.W_OK):
         sys.exit(f"bench day: {path.parent} is no directory that can be written")
-    arguments.partial = path.with_suffix(".partial.json")
+    arguments.partial = path.with_name(path.name + ".partial")
     day = Day(arguments)
     say(f"{arguments.hours} hours in {arguments.seconds} s; the clock of server and store goes {arguments.clock} times as fast as this "
         f"machine's, and rows are kept for {day.kept} s of it")

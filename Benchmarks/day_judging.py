@@ -10,8 +10,8 @@ FEWEST, WINDOWS = 1000, (2, 1)
 # Memory for a purchase is told where there were so many.
 FEWEST_PURCHASES = 200
 LEVEL, SLOWER = 1.1, 1.2
-# What may be told to come again, what may be cut off, and what readers got of what they would have taken.
-FEW_REFUSED, FEW_CUT, MOST = 0.01, 0.001, 0.9
+# How many of 1,000 may be told to come again, and be cut off; and what readers got of what they would have taken.
+FEW_REFUSED, FEW_CUT, MOST = 10, 1, 0.9
 ROUTES = {
     "feed": "GET /v1/feed", "grants": "POST /v1/grants", "renewals": "POST /v1/grants/{grant}/tickets",
     "completions": "POST /v1/grants/{grant}/completion", "manifest": "GET /v1/content/{digest}/manifest",
@@ -168,20 +168,26 @@ def count_rows(day):
     yield row("unexpected", "answers that no device can do with, and purchases that did not end", "",
               {"pullbox": [total["unexpected"] + total["begun"] - total["ended"]]}, [Target(None, 0)], told=total)
     count = sum(one["count"] for told_once in told for one in told_once["routes"].values())
-    yield row("refused", "answers that say to come again, of all", "", {"pullbox": [sum(refused.values()) / max(1, count + sum(refused.values()))]},
+    asked = count + sum(refused.values()) + total["dropped"]
+    yield row("refused", "answers that say to come again, of a thousand", "", {"pullbox": [sum(refused.values()) * 1000 / max(1, asked)]},
               [Target(None, FEW_REFUSED)], refused=refused)
+    yield row("dropped", "questions whose connection was closed without an answer, of a thousand", "",
+              {"pullbox": [total["dropped"] * 1000 / max(1, asked)]}, [Target(None, FEW_CUT)], dropped=total["dropped"])
     sessions = sum(one["routes"]["openings"]["count"] for one in told)
-    yield row("cut", "slow readers' connections that were cut, of all", "", {"pullbox": [total["cut"] / max(1, sessions)]}, [Target(None, FEW_CUT)],
-              cut=total["cut"], sessions=sessions)
-    due = day.arguments.readers * day.arguments.drip * day.arguments.seconds
-    yield row("share", "bytes that slow readers got, of what they would have taken in all the time", "", {"pullbox": [total["bytes"] / due]},
-              [Target(None, MOST, "at least")], bytes=total["bytes"])
+    yield row("cut", "slow readers' connections that were cut, of a thousand", "", {"pullbox": [total["cut"] * 1000 / max(1, sessions)]},
+              [Target(None, FEW_CUT)], cut=total["cut"], sessions=sessions)
+    arguments, taken = day.arguments, told[day.arguments.hours * 4 - 1]["bytes"]
+    yield row("share", "bytes that slow readers got, of what they would have taken in all the time", "",
+              {"pullbox": [taken / (arguments.readers * arguments.drip * arguments.seconds)]}, [Target(None, MOST, "at least")], bytes=taken)
     yield row("operations", "purchases, refunds, releases, backups and rotations that failed", "", {"pullbox": [len(day.errors)]},
               [Target(None, 0)], errors=day.errors[:20], triedAgain=day.shop.tries)
-    yield row("refunds", "refunds whose grants still stand at the end", "", {"pullbox": [day.standing]}, [Target(None, 0)],
-              refunds=len(day.shop.refunded))
-    yield row("retention", "histories and calls at the end that are older than they are kept, by an hour or more", "",
-              {"pullbox": [day.overdue]}, [Target(None, 0)], kept=day.kept)
+    # Neither is told where it could not be looked up, which is a failure by itself.
+    if day.standing is not None:
+        yield row("refunds", "refunds whose grants still stand at the end", "", {"pullbox": [day.standing]}, [Target(None, 0)],
+                  refunds=len(day.shop.refunded))
+    if day.overdue is not None:
+        yield row("retention", "histories and calls at the end that are older than they are kept, by an hour or more", "",
+                  {"pullbox": [day.overdue]}, [Target(None, 0)], kept=day.kept)
     kibibytes = growth(day.samples["memory"], told)
     if kibibytes is not None:
         yield row("growth", "the server's anonymous memory for each purchase after the second tenth", "KiB", {"pullbox": [kibibytes]}, [])

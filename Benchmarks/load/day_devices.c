@@ -81,11 +81,17 @@ void make_again(struct job *job, uint64_t microseconds) {
 
 static void failed(struct job *job);
 
+// The other end has closed the connection in place of an answer.
+static void dropped(struct job *job) {
+  told.dropped++;
+  failed(job);
+}
+
 static void send_rest(struct job *job) {
   while (job->sent < job->length) {
     ssize_t count = send(job->file, job->request + job->sent, job->length - job->sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EAGAIN) return;
-    if (count < 0) return failed(job);
+    if (count < 0) return dropped(job);
     job->sent += (size_t)count;
   }
   watch(job, EPOLLIN, EPOLL_CTL_MOD);
@@ -246,11 +252,6 @@ static void failed(struct job *job) {
   }
 }
 
-static void dropped(struct job *job) {
-  told.dropped++;
-  failed(job);
-}
-
 static void unexpected(struct job *job) {
   if (told.unexpected++ < most_told)
     fprintf(stderr, "day: %s: %d %.300s\n", route_names[job->route], job->status, job->is_skipping ? "" : job->answer);
@@ -305,7 +306,12 @@ static void answered(struct job *job, const char *body, int64_t retry_after) {
   }
   if (!is_expected(job)) return unexpected(job);
   job->is_busy = false;
-  if (job->route != wait_in_feed) add_latency(&latencies[job->route], now() - job->due);
+  // How long one waits says nothing.
+  if (job->route == wait_in_feed) {
+    latencies[job->route].count++;
+  } else {
+    add_latency(&latencies[job->route], now() - job->due);
+  }
   job->tries = 0;
   switch (job->role) {
   case polling: case waiting: return took_feed(job, body);
