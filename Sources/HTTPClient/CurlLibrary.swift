@@ -3,8 +3,8 @@ import CTLS
 
 /// The process-wide part of libcurl.
 enum CurlLibrary {
-  // The result of curl_global_init, which runs once; libcurl is never cleaned up before the process ends. Nor is libcrypto,
-  // which would otherwise take away at exit() what clients' threads are still using.
+  // The result of curl_global_init, which runs once; libcurl is never cleaned up before the process ends. Nor is libcrypto, where
+  // nothing else has used it by then: it would take away at exit() what clients' threads are still using.
   private static let initialization: CURLcode = {
     guard OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1 else {
       return CURLE_SSL_ENGINE_INITFAILED
