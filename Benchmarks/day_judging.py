@@ -10,7 +10,7 @@ FEWEST, WINDOWS = 1000, (2, 1)
 # Memory for a purchase is told where there were so many.
 FEWEST_PURCHASES = 200
 LEVEL, SLOWER = 1.1, 1.2
-# How many of 1,000 may be told to come again, and be cut off; and what readers got of what they would have taken.
+# How many of 1,000 may be told to come again, and be cut off; and what slow readers get at the end beside what they got at first.
 FEW_REFUSED, FEW_CUT, MOST = 10, 1, 0.9
 ROUTES = {
     "feed": "GET /v1/feed", "grants": "POST /v1/grants", "renewals": "POST /v1/grants/{grant}/tickets",
@@ -176,9 +176,10 @@ def count_rows(day):
     sessions = sum(one["routes"]["openings"]["count"] for one in told)
     yield row("cut", "slow readers' connections that were cut, of a thousand", "", {"pullbox": [total["cut"] * 1000 / max(1, sessions)]},
               [Target(None, FEW_CUT)], cut=total["cut"], sessions=sessions)
-    arguments, taken = day.arguments, told[day.arguments.hours * 4 - 1]["bytes"]
-    yield row("share", "bytes that slow readers got, of what they would have taken in all the time", "",
-              {"pullbox": [taken / (arguments.readers * arguments.drip * arguments.seconds)]}, [Target(None, MOST, "at least")], bytes=taken)
+    taken = [later["bytes"] - earlier["bytes"] for earlier, later in zip(told, told[1:day.arguments.hours * 4])]
+    if (share := level(taken)) is not None:
+        yield row("share", "bytes that slow readers get: the last tenth of the day beside the second", "×", {"pullbox": [share]},
+                  [Target(None, MOST, "at least")], bytes=total["bytes"])
     yield row("operations", "purchases, refunds, releases, backups and rotations that failed", "", {"pullbox": [len(day.errors)]},
               [Target(None, 0)], errors=day.errors[:20], triedAgain=day.shop.tries)
     # Neither is told where it could not be looked up, which is a failure by itself.
