@@ -5,17 +5,23 @@ import HTTPServer
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 
 extension FakeServer {
   /// Thrown where a test wants a connection to break.
   private struct Cut: Error {}
 
   /// One content response, with the next fault that the test has lined up.
-  func content(_ package: FixturePackage, _ request: HTTPRequest) throws -> HTTPResponse {
+  func content(_ package: FixturePackage, _ request: HTTPRequest) async throws -> HTTPResponse {
     let fault = state.withLock { state in
       state.contentFaults.isEmpty ? ContentFault.faultless : state.contentFaults.removeFirst()
     }
     if case .problem(let code) = fault { throw Problem(code) }
+    if case .deaf(let asked) = fault {
+      asked.signal()
+      // Until the peer gives up, which cancels this.
+      try await Task.sleep(for: .seconds(600))
+    }
     let tag = "\"\(package.manifest.digest.hexadecimal)\""
     guard let asked = Self.range(request, length: package.bytes.count), request.headers["If-Range"] == tag
     else {

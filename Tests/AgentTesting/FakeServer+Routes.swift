@@ -187,7 +187,7 @@ extension FakeServer {
     }
     routes.on(.get, "/v1/content/{digest}") { request, parameters in
       try self.check("GET /v1/content")
-      return try self.content(try self.package(parameters["digest"], request), request)
+      return try await self.content(try self.package(parameters["digest"], request), request)
     }
     addShop(to: &routes)
     addReaders(to: &routes)

@@ -7,7 +7,7 @@ package import PackageTesting
 package import PullboxAPI
 package import PullboxTesting
 package import ServiceAPI
-import ServiceRuntime
+package import ServiceRuntime
 
 /// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers
 /// what it was asked.
@@ -29,6 +29,8 @@ package final class FakeServer: Sendable {
     case problem(ProblemCode)
     /// Sends so many bytes and then nothing more.
     case stall(after: Int)
+    /// Not even a head comes; the signal is given once the request is there.
+    case deaf(AsyncSignal)
   }
 
   /// The tags of the store's answers about its queue, by which questions may wait for a change.

@@ -261,6 +261,27 @@ import Testing
 }
 
 @Suite struct SpeedHistoryTests {
+  @Test("a probe that its caller gave up makes no pause longer: the next call takes its place") func givenUp()
+    throws
+  {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 100, cap: .seconds(100), jitter: 0))
+    gate.note(.unexpectedResponse(status: 200, detail: "", isPage: true), to: try gate.admit())
+    clock.advance(by: .seconds(1))
+    let givenUp = APICallError.unreachable(
+      HTTPClientError(code: .cancelled, message: "cancelled", isRetryable: false))
+    for _ in 0..<3 {
+      let probe = try gate.admit()
+      #expect(probe.isProbe)
+      #expect(throws: APICallError.self, "one goes out at a time") { try gate.admit() }
+      gate.note(givenUp, to: probe)
+    }
+    #expect(!gate.isOpen)
+    gate.noteAnswer(to: try gate.admit())
+    #expect(gate.isOpen)
+  }
+
   @Test(
     "a transfer has stalled below an eighth of what the server gave lately, within 1 and 16 KiB a second (R4)"
   )

@@ -6,6 +6,7 @@ import Glibc
 import HTTPClient
 import PackageTesting
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -123,6 +124,24 @@ import Testing
     #expect(starts[0] == 0 && starts[1] == 9 * Self.mebibyte, "\(starts)")
     #expect((Self.mebibyte...1_500_000).contains(starts[2]), "the piece that was cut goes on: \(starts)")
     #expect(bench.progress.bytesReceived == bench.package.manifest.length)
+    try await bench.expectPlaced()
+  }
+
+  @Test(
+    "a request that is given up before its answer says nothing of the way, whether a reader wants others or not",
+    arguments: [false, true])
+  func givenUp(isOtherWanted: Bool) async throws {
+    let asked = AsyncSignal()
+    let bench = try Bench(try package(12), [.deaf(asked)])
+    try await bench.server.open { url async throws in
+      let transfer = Task { try await bench.transfer(url) }
+      await asked.wait(atMost: nil, clock: SystemMonotonicClock())
+      if isOtherWanted { _ = bench.demand.want(self.range(9..<10), of: 0, in: bench.session.extents) }
+      transfer.cancel()
+      await #expect(throws: CancellationError.self) { try await transfer.value }
+      #expect(bench.path.network.isOpen)
+      #expect(try await bench.transfer(url) == nil)
+    }
     try await bench.expectPlaced()
   }
 

@@ -219,14 +219,18 @@ package final class NetworkGate: Sendable {
 
   /// The call ended so. A service that is not reached says nothing about the way, unless the call was a probe: then it is
   /// closed still. An answer of something else closes the way at once, for the longer of the backoff and the
-  /// pause that it asks for.
+  /// pause that it asks for. One that this side gave up says nothing at all: the next call is the probe in its place.
   package func note(_ error: APICallError, to call: Admission) {
+    let now = clock.now()
+    guard !error.isGivenUp else {
+      if call.isProbe { state.locked { $0.condition.hurry(at: now) } }
+      return
+    }
     let isClosed = error.isForeign || (call.isProbe && error.isUnreachable)
     guard isClosed else {
       if !error.isUnreachable { noteAnswer(to: call) }
       return
     }
-    let now = clock.now()
     let requested = error.isForeign ? error.pauseForAll : nil
     let listeners = state.locked { state -> [AsyncSignal] in
       if error.isForeign { state.lastError = error }
@@ -265,6 +269,11 @@ extension APICallError {
 
   fileprivate var isUnreachable: Bool {
     if case .unreachable = self { return true }
+    return false
+  }
+
+  fileprivate var isGivenUp: Bool {
+    if case .unreachable(let error) = self { return error.code == .cancelled }
     return false
   }
 }

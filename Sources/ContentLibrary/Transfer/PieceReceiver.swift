@@ -113,8 +113,8 @@ final class PieceReceiver: TransferReceiver {
     handle?.cancel()
   }
 
-  /// Whether ``cut()`` was called.
-  var wasCut: Bool { state.locked { $0.isCut } }
+  /// Whether ``cut()`` ends it, or has ended it: the answer has shown that it is the server's.
+  var wasCut: Bool { state.locked { $0.isCut && $0.isCertain } }
 
   /// The last piece that was handed on whole; nil before the first.
   var handed: Int? { state.locked { $0.handed } }

@@ -125,7 +125,7 @@ import Testing
 
     func restore(_ name: String) async throws {
       let answer = try await harness.ask("POST", "/v1/restore", "{\"products\":[\"\(name)\"]}")
-      #expect(answer.status == 202, "\(name)")
+      #expect(answer.status == 202, "\(name): \(String(decoding: answer.body, as: UTF8.self))")
     }
   }
 
