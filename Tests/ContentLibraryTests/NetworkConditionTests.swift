@@ -241,6 +241,87 @@ import Testing
     #expect(try gate.admit().isProbe)
   }
 
+  private static let page = APICallError.unexpectedResponse(status: 200, detail: "", isPage: true)
+  private static let cancelled = APICallError.unreachable(
+    HTTPClientError(code: .cancelled, message: "cancelled", isRetryable: false))
+
+  @Test("a probe that its caller gave up makes no pause longer: another goes out after the first of them")
+  func givenUp() throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 100, cap: .seconds(100), jitter: 0))
+    gate.note(Self.page, to: try gate.admit())
+    for _ in 0..<3 {
+      #expect(throws: APICallError.self) { try gate.admit() }
+      clock.advance(by: .seconds(1))
+      let probe = try gate.admit()
+      #expect(probe.isProbe)
+      #expect(throws: APICallError.self, "one goes out at a time") { try gate.admit() }
+      gate.note(Self.cancelled, to: probe)
+    }
+    clock.advance(by: .seconds(1))
+    gate.noteAnswer(to: try gate.admit())
+    #expect(gate.isOpen)
+  }
+
+  @Test("a probe that another has replaced changes nothing, given up or not reached") func replacedProbe()
+    throws
+  {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 100, cap: .seconds(100), jitter: 0))
+    let lost = APICallError.unreachable(HTTPClientError(code: .connectionFailed, message: "refused"))
+    gate.note(Self.page, to: try gate.admit())
+    clock.advance(by: .seconds(1))
+    let first = try gate.admit()
+    clock.advance(by: NetworkCondition.longestProbe)
+    let second = try gate.admit()
+    #expect(first.isProbe && second.isProbe)
+    gate.note(Self.cancelled, to: first)
+    clock.advance(by: .seconds(2))
+    #expect(throws: APICallError.self, "the second is waited for") { try gate.admit() }
+    gate.note(lost, to: second)
+    clock.advance(by: .seconds(99))
+    #expect(throws: APICallError.self, "the second pause is a hundred seconds long") { try gate.admit() }
+    clock.advance(by: .seconds(1))
+    let third = try gate.admit()
+    clock.advance(by: NetworkCondition.longestProbe)
+    gate.noteAnswer(to: try gate.admit())
+    gate.note(lost, to: third)
+    #expect(gate.isOpen, "the answer has opened the way")
+  }
+
+  @Test("a call against the machine's word that its caller gave up is made again after the first pause")
+  func givenUpDoubt() throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 2, cap: .seconds(100), jitter: 0))
+    gate.setAbsence("no network", doubtful: true)
+    clock.advance(by: NetworkGate.standardDoubt)
+    gate.note(Self.cancelled, to: try gate.admit())
+    #expect(throws: APICallError.self) { try gate.admit() }
+    clock.advance(by: .seconds(1))
+    gate.noteAnswer(to: try gate.admit())
+    #expect(gate.takeDisproof())
+  }
+
+  @Test("a call that is waited for a moment only is no failed probe where nothing came in it") func optional()
+    async throws
+  {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 100, cap: .seconds(100), jitter: 0))
+    gate.note(Self.page, to: try gate.admit())
+    clock.advance(by: .seconds(1))
+    await #expect(throws: APICallError.self) {
+      try await gate.pass("GET /store/v1/offers", isOptional: true) { () throws(APICallError) -> Int in
+        throw .unreachable(HTTPClientError(code: .timedOut, message: "late"))
+      }
+    }
+    clock.advance(by: .seconds(1))
+    #expect(try gate.admit().isProbe)
+  }
+
   @Test("a service that is not reached neither closes the way nor opens it") func unreachable() async throws {
     let clock = ManualMonotonicClock()
     let gate = NetworkGate(
@@ -261,27 +342,6 @@ import Testing
 }
 
 @Suite struct SpeedHistoryTests {
-  @Test("a probe that its caller gave up makes no pause longer: the next call takes its place") func givenUp()
-    throws
-  {
-    let clock = ManualMonotonicClock()
-    let gate = NetworkGate(
-      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 100, cap: .seconds(100), jitter: 0))
-    gate.note(.unexpectedResponse(status: 200, detail: "", isPage: true), to: try gate.admit())
-    clock.advance(by: .seconds(1))
-    let givenUp = APICallError.unreachable(
-      HTTPClientError(code: .cancelled, message: "cancelled", isRetryable: false))
-    for _ in 0..<3 {
-      let probe = try gate.admit()
-      #expect(probe.isProbe)
-      #expect(throws: APICallError.self, "one goes out at a time") { try gate.admit() }
-      gate.note(givenUp, to: probe)
-    }
-    #expect(!gate.isOpen)
-    gate.noteAnswer(to: try gate.admit())
-    #expect(gate.isOpen)
-  }
-
   @Test(
     "a transfer has stalled below an eighth of what the server gave lately, within 1 and 16 KiB a second (R4)"
   )

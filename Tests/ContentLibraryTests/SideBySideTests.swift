@@ -204,6 +204,16 @@ import Testing
     try await bench.expectPlaced()
   }
 
+  @Test("where all answers have everything, the way to the server stays open, and one connection takes it")
+  func allWhole() async throws {
+    let bench = try Bench(Self.file(), faults: Array(repeating: .whole, count: 5))
+    let failure = await #expect(throws: StepFailure.self) { try await bench.transfer(4) }
+    #expect(failure?.reason == .protocolViolation)
+    #expect(bench.path.network.isOpen)
+    try await bench.transfer()
+    try await bench.expectPlaced()
+  }
+
   @Test("a maximum of one connection, and a speed of its own, are kept", arguments: [true, false])
   func single(bySpeed: Bool) async throws {
     let bench = try Bench(Self.file())

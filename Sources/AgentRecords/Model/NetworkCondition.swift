@@ -56,10 +56,10 @@ package struct NetworkCondition: Hashable, Sendable {
     nextProbe = now + pause(failures)
   }
 
-  /// The machine has another way than before: the next probe is due.
-  package mutating func hurry(at now: MonotonicInstant) {
+  /// The next probe is due then, if not before: the machine has another way, or the probe that is out was given up.
+  package mutating func hurry(at due: MonotonicInstant) {
     guard !isOpen else { return }
-    nextProbe = min(nextProbe, now)
+    nextProbe = min(nextProbe, due)
   }
 
   /// The service itself answered. Whether that opens the way.

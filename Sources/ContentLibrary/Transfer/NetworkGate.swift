@@ -20,7 +20,11 @@ package final class NetworkGate: Sendable {
   /// A call that may be made.
   package struct Admission: Hashable, Sendable {
     /// Whether it tells for all others how the way is.
-    package let isProbe: Bool
+    package fileprivate(set) var isProbe: Bool
+    /// The number of the probe; zero for every other call.
+    fileprivate var probe: UInt64 = 0
+    /// Whether it goes out against the machine's word.
+    fileprivate var isDoubt = false
     /// The number of the machine's last word at that moment: its answer says nothing of a later word.
     fileprivate let word: UInt64
   }
@@ -34,6 +38,10 @@ package final class NetworkGate: Sendable {
     var absence: String?
     /// When a call may go out during the absence; nil for none.
     var doubtDue: MonotonicInstant?
+    /// How many probes went out; the last one has that number.
+    var probes: UInt64 = 0
+    /// Whether the last probe is waited for.
+    var hasProbe = false
     /// The number of the machine's last word about the way.
     var word: UInt64 = 0
     /// That of the absence.
@@ -44,6 +52,13 @@ package final class NetworkGate: Sendable {
     var isDisproved = false
     package var openings = 0
     var listeners: [AsyncSignal] = []
+
+    /// The call is over. Whether it was the probe that all others wait for: one that another has replaced is none.
+    mutating func endProbe(_ call: Admission) -> Bool {
+      guard call.isProbe, hasProbe, call.probe == probes else { return false }
+      hasProbe = false
+      return true
+    }
 
     /// The call was answered, by whatever it was. Whether that ends an absence.
     mutating func disproveAbsence(by call: Admission) -> Bool {
@@ -146,10 +161,12 @@ package final class NetworkGate: Sendable {
 
   /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`. `request` is the kind of
   /// request for which a wish of the service counts. It never waits for the way to open.
+  ///
+  /// - Parameter isOptional: the caller waits for a moment only: that no answer came in this time says nothing.
   package func pass<Value: Sendable>(
-    _ request: String, _ call: () async throws(APICallError) -> Value
+    _ request: String, isOptional: Bool = false, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
-    try await pass(request, isWaiting: false, call)
+    try await pass(request, isWaiting: false, isOptional: isOptional, call)
   }
 
   /// Makes a call that waits at the service for long, or throws as ``pass(_:_:)`` does. Its error says nothing of the way, since what
@@ -159,11 +176,11 @@ package final class NetworkGate: Sendable {
   ) async throws(APICallError) -> Value {
     let (isOpen, error) = state.locked { ($0.absence == nil && $0.condition.isOpen, $0.lastError) }
     guard isOpen else { throw Self.held(by: error, for: .zero) }
-    return try await pass(request, isWaiting: true, call)
+    return try await pass(request, isWaiting: true, isOptional: false, call)
   }
 
   private func pass<Value: Sendable>(
-    _ request: String, isWaiting: Bool, _ call: () async throws(APICallError) -> Value
+    _ request: String, isWaiting: Bool, isOptional: Bool, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
     let admission = try admit()
     do {
@@ -172,6 +189,10 @@ package final class NetworkGate: Sendable {
       return value
     } catch {
       if isWaiting, !admission.isProbe, error.isForeign || error.isUnreachable { throw error }
+      if isOptional, error.hasCode(.timedOut) {
+        giveUp(admission)
+        throw error
+      }
       note(error, to: admission)
       let now = clock.now()
       state.locked { $0.wishes.note(error, to: request, at: now) }
@@ -180,26 +201,33 @@ package final class NetworkGate: Sendable {
   }
 
   /// Admits the call that is about to be made; for calls that ``pass(_:)`` cannot hold. Throws as it does. The caller tells how the call
-  /// ended: ``noteAnswer(to:)`` or ``note(_:to:)``.
+  /// ended: ``noteAnswer(to:)``, ``note(_:to:)`` or ``giveUp(_:)``.
   func admit() throws(APICallError) -> Admission {
     let now = clock.now()
-    let (admission, error, absence, word) = state.locked { state in
+    let (admission, error, absence, call) = state.locked { state in
+      var call = Admission(isProbe: false, word: state.word)
       if let absence = state.absence {
         guard let due = state.doubtDue, due <= now else {
-          return (NetworkCondition.Admission.open, state.lastError, Optional(absence), state.word)
+          return (NetworkCondition.Admission.open, state.lastError, Optional(absence), call)
         }
         state.doubtDue = now + doubt
+        call.isDoubt = true
         // Where the way is closed besides, the call is its probe as well.
         state.condition.hurry(at: now)
       }
-      return (state.condition.admit(at: now), state.lastError, nil, state.word)
+      let admission = state.condition.admit(at: now)
+      if admission == .probe {
+        state.probes += 1
+        state.hasProbe = true
+        (call.isProbe, call.probe) = (true, state.probes)
+      }
+      return (admission, state.lastError, nil, call)
     }
     if let absence {
       throw .unreachable(HTTPClientError(code: .noNetwork, message: absence, isRetryable: true))
     }
     switch admission {
-    case .open: return Admission(isProbe: false, word: word)
-    case .probe: return Admission(isProbe: true, word: word)
+    case .open, .probe: return call
     case .held(let rest): throw Self.held(by: error, for: rest)
     }
   }
@@ -209,6 +237,7 @@ package final class NetworkGate: Sendable {
     let listeners = state.locked { state -> [AsyncSignal] in
       let isPortalDisproved = state.disprovePortal(by: call)
       let isDisproved = state.disproveAbsence(by: call) || isPortalDisproved
+      state.hasProbe = false
       guard state.condition.succeed() || isDisproved else { return [] }
       state.openings += 1
       state.lastError = nil
@@ -219,22 +248,17 @@ package final class NetworkGate: Sendable {
 
   /// The call ended so. A service that is not reached says nothing about the way, unless the call was a probe: then it is
   /// closed still. An answer of something else closes the way at once, for the longer of the backoff and the
-  /// pause that it asks for. One that this side gave up says nothing at all: the next call is the probe in its place.
+  /// pause that it asks for. A call that was cancelled was given up (``giveUp(_:)``).
   package func note(_ error: APICallError, to call: Admission) {
+    guard !error.hasCode(.cancelled) else { return giveUp(call) }
+    guard error.isForeign || error.isUnreachable else { return noteAnswer(to: call) }
     let now = clock.now()
-    guard !error.isGivenUp else {
-      if call.isProbe { state.locked { $0.condition.hurry(at: now) } }
-      return
-    }
-    let isClosed = error.isForeign || (call.isProbe && error.isUnreachable)
-    guard isClosed else {
-      if !error.isUnreachable { noteAnswer(to: call) }
-      return
-    }
     let requested = error.isForeign ? error.pauseForAll : nil
     let listeners = state.locked { state -> [AsyncSignal] in
+      let wasProbe = state.endProbe(call)
+      guard error.isForeign || wasProbe else { return [] }
       if error.isForeign { state.lastError = error }
-      state.condition.fail(wasProbe: call.isProbe, at: now) {
+      state.condition.fail(wasProbe: wasProbe, at: now) {
         max(backoff.delay(afterFailures: $0), requested ?? .zero)
       }
       // Something answers: there is a network.
@@ -242,6 +266,18 @@ package final class NetworkGate: Sendable {
       return state.listeners
     }
     for listener in listeners { listener.signal() }
+  }
+
+  /// This side ended the call before its answer: that says nothing of the way. Where others waited for it, another one goes out after the
+  /// first of the pauses, however long that between the probes is by now.
+  func giveUp(_ call: Admission) {
+    let next = clock.now() + backoff.delay(afterFailures: 1)
+    state.locked { state in
+      if state.endProbe(call) { state.condition.hurry(at: next) }
+      if call.isDoubt, call.word >= state.absenceWord {
+        state.doubtDue = state.doubtDue.map { min($0, next) }
+      }
+    }
   }
 
   /// The last error; one that can carry a time gets that to the next probe. Without an error the status is
@@ -272,8 +308,8 @@ extension APICallError {
     return false
   }
 
-  fileprivate var isGivenUp: Bool {
-    if case .unreachable(let error) = self { return error.code == .cancelled }
+  fileprivate func hasCode(_ code: HTTPClientError.Code) -> Bool {
+    if case .unreachable(let error) = self { return error.code == code }
     return false
   }
 }

@@ -138,7 +138,9 @@ final class PieceReceiver: TransferReceiver {
     return state.locked { state in
       switch response {
       case .body(_, nil) where !takesWhole:
-        state.verdict = .refused
+        // Without the package's tag it may be of anybody.
+        state.isCertain = head.headers["ETag"] != nil
+        state.verdict = state.isCertain ? .mismatched : .refused
         return .refuse
       case .body(let start, _):
         state.position = start

@@ -63,6 +63,7 @@ extension PieceTransfer {
     let result = try await writing
     if let error = result.failure { throw error }
     try Task.checkCancellation()
+    if result.isOutOfOrder { return (result, hasAsked) }
     if let failure = failures.first(where: { $0.asksForFewer && $0.retryAfter != nil }) {
       path.note(failure, isCertain: result.verifiedCount > 0, to: admission)
       throw StepFailure(failure, from: .server)
@@ -96,7 +97,8 @@ extension PieceTransfer {
     allotment.end(receiver)
     allotment.giveBack(choice.run, from: receiver.handed.map { $0 + 1 } ?? choice.run.lowerBound)
     let wasCut = receiver.wasCut && (failure?.code == .cancelled || failure?.code == .stopped)
-    if wasCut { return nil }
+    // What a reader or the disk has ended says nothing of the server.
+    if wasCut || failure?.code == .cancelled { return nil }
     if failure == nil, receiver.handed == nil, receiver.bytesReceived == .zero {
       // It would be asked for again forever.
       return .unexpectedResponse(status: 206, detail: "an answer ended properly and brought nothing")

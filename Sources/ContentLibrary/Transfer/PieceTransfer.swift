@@ -75,8 +75,8 @@ package struct PieceTransfer: Sendable {
     // Side by side nothing could be begun.
     var goesAlone = false
     while !pieces.isComplete {
-      let admission = try path.admit()
       if session.extents.isDamaged { pieces = try await session.open() }
+      let admission = try path.admit()
       let (result, wasCut): (StagingSession.WriteResult, Bool)
       if connections.count > 1, !admission.isProbe, !isSuspicious, !goesAlone, canGoSideBySide {
         let several = try await fetchSideBySide(content, lacking: pieces, from: position, admission)
@@ -84,7 +84,10 @@ package struct PieceTransfer: Sendable {
         position = result.pieces.nextMissingRun(from: 0, maximumCount: 1)?.lowerBound ?? 0
       } else {
         goesAlone = false
-        guard let choice = await nextRun(lackedBy: pieces, from: position) else { break }
+        guard let choice = await nextRun(lackedBy: pieces, from: position) else {
+          path.giveUp(admission)
+          break
+        }
         (result, wasCut) = try await fetch(
           content, choice, lacking: pieces, fresh: isSuspicious, admission)
         position = wasCut ? choice.run.lowerBound : choice.run.upperBound
@@ -162,9 +165,15 @@ package struct PieceTransfer: Sendable {
     progress.pace?.rest()
     let wasCut = receiver.wasCut && (failure?.code == .cancelled || failure?.code == .stopped)
     queue.close()
-    let result = try await writing
     let answer = wasCut ? nil : error(of: failure, receiver)
-    path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, to: admission)
+    let result: StagingSession.WriteResult
+    do {
+      result = try await writing
+    } catch {
+      note(answer, receiver, nil, to: admission)
+      throw error
+    }
+    note(answer, receiver, result, to: admission)
     if answer?.asksForFewer == true { path.allowance.close(at: path.clock.now()) }
     if let error = result.failure { throw error }
     try Task.checkCancellation()
@@ -180,6 +189,19 @@ package struct PieceTransfer: Sendable {
   /// The pieces of one request, or of several side by side, on their way to the disk.
   func pieceQueue() -> PieceQueue {
     PieceQueue(of: session.manifest) { [progress, demand] in DiskRest.factor(of: progress, demand) }
+  }
+
+  /// Tells how a request ended. One that the disk ended says nothing, unless its answer does.
+  ///
+  /// - Parameter result: nil where nothing could be written.
+  private func note(
+    _ answer: APICallError?, _ receiver: PieceReceiver, _ result: StagingSession.WriteResult?,
+    to admission: NetworkGate.Admission
+  ) {
+    let isCertain = receiver.isCertain || (result?.verifiedCount ?? 0) > 0
+    let isEndedHere = result.map { $0.failure != nil || $0.isOutOfOrder } ?? true
+    if answer == nil, !isCertain, isEndedHere { return path.giveUp(admission) }
+    path.note(answer, isCertain: isCertain, to: admission)
   }
 
   private func asked(_ choice: Choice) -> Range<Int64> {

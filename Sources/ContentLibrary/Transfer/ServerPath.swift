@@ -64,6 +64,9 @@ package struct ServerPath: Sendable {
     }
   }
 
+  /// This side ended the transfer before its answer had shown anything.
+  func giveUp(_ transfer: NetworkGate.Admission) { network.giveUp(transfer) }
+
   /// Made by the server's client, with its trust, where that is known.
   package func request(_ url: String, headers: [(String, String)]) -> ClientRequest {
     api?.request("GET", url, headers: headers) ?? ClientRequest(url: url, headers: headers)

@@ -42,7 +42,7 @@ final class EndpointHealth: Sendable {
   ) async throws(APICallError) -> Value {
     try network.checkWishes(about: request)
     do {
-      let value = try await network.pass(request, call)
+      let value = try await network.pass(request, isOptional: isOptional, call)
       note(nil, to: request)
       return value
     } catch {
