@@ -64,8 +64,10 @@ import Testing
     var condition = NetworkCondition()
     condition.fail(wasProbe: false, at: Self.at(0), pause: Self.pause)
     expect(&condition, at: 1, .probe)
-    for second in 1..<61 { expect(&condition, at: second, .held(.seconds(61 - second))) }
-    expect(&condition, at: 61, .probe)
+    for second in 1..<91 { expect(&condition, at: second, .held(.seconds(91 - second))) }
+    expect(&condition, at: 91, .probe)
+    #expect(
+      NetworkCondition.longestProbe > SpeedHistory.stallAfter, "a transfer that stands still tells its end")
   }
 
   @Test("calls that went out before it closed change nothing, and the service's own word opens it")
@@ -245,20 +247,24 @@ import Testing
   private static let cancelled = APICallError.unreachable(
     HTTPClientError(code: .cancelled, message: "cancelled", isRetryable: false))
 
-  @Test("a probe that its caller gave up makes no pause longer: another goes out after the first of them")
+  @Test("a probe that its caller gave up is no failure, and the pauses of such probes grow by themselves")
   func givenUp() throws {
     let clock = ManualMonotonicClock()
     let gate = NetworkGate(
-      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 100, cap: .seconds(100), jitter: 0))
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 10, cap: .seconds(1000), jitter: 0))
     gate.note(Self.page, to: try gate.admit())
-    for _ in 0..<3 {
+    // The first pause is of the page.
+    for (pause, end) in [(1, Self.page), (10, Self.cancelled), (1, Self.cancelled), (10, Self.page)] {
+      clock.advance(by: .seconds(pause) - .milliseconds(1))
       #expect(throws: APICallError.self) { try gate.admit() }
-      clock.advance(by: .seconds(1))
+      clock.advance(by: .milliseconds(1))
       let probe = try gate.admit()
       #expect(probe.isProbe)
       #expect(throws: APICallError.self, "one goes out at a time") { try gate.admit() }
-      gate.note(Self.cancelled, to: probe)
+      gate.note(end, to: probe)
     }
+    clock.advance(by: .seconds(99))
+    #expect(throws: APICallError.self, "it is the third page") { try gate.admit() }
     clock.advance(by: .seconds(1))
     gate.noteAnswer(to: try gate.admit())
     #expect(gate.isOpen)

@@ -206,11 +206,13 @@ import Testing
 
   @Test("where all answers have everything, the way to the server stays open, and one connection takes it")
   func allWhole() async throws {
-    let bench = try Bench(Self.file(), faults: Array(repeating: .whole, count: 5))
+    let bench = try Bench(Self.file(), faults: Array(repeating: .whole, count: 9))
     let failure = await #expect(throws: StepFailure.self) { try await bench.transfer(4) }
     #expect(failure?.reason == .protocolViolation)
     #expect(bench.path.network.isOpen)
+    bench.server.change { $0.sent = [] }
     try await bench.transfer()
+    #expect(bench.server.state.current.sent == [0..<bench.package.bytes.count], "it is not cut for others")
     try await bench.expectPlaced()
   }
 

@@ -25,8 +25,8 @@ package struct NetworkCondition: Hashable, Sendable {
   }
 
   /// How long a probe is waited for before another call takes its place: one whose end is never told must not close the
-  /// way for good.
-  static let longestProbe: Duration = .seconds(60)
+  /// way for good. It is longer than a transfer may stand still.
+  static let longestProbe: Duration = .seconds(90)
 
   /// Answers in a row that were not the service's; zero while the way is open.
   package private(set) var failures = 0

@@ -42,6 +42,8 @@ package final class NetworkGate: Sendable {
     var probes: UInt64 = 0
     /// Whether the last probe is waited for.
     var hasProbe = false
+    /// Calls in a row that were given up while others waited for their end.
+    var givenUp = 0
     /// The number of the machine's last word about the way.
     var word: UInt64 = 0
     /// That of the absence.
@@ -237,7 +239,7 @@ package final class NetworkGate: Sendable {
     let listeners = state.locked { state -> [AsyncSignal] in
       let isPortalDisproved = state.disprovePortal(by: call)
       let isDisproved = state.disproveAbsence(by: call) || isPortalDisproved
-      state.hasProbe = false
+      (state.hasProbe, state.givenUp) = (false, 0)
       guard state.condition.succeed() || isDisproved else { return [] }
       state.openings += 1
       state.lastError = nil
@@ -257,6 +259,7 @@ package final class NetworkGate: Sendable {
     let listeners = state.locked { state -> [AsyncSignal] in
       let wasProbe = state.endProbe(call)
       guard error.isForeign || wasProbe else { return [] }
+      state.givenUp = 0
       if error.isForeign { state.lastError = error }
       state.condition.fail(wasProbe: wasProbe, at: now) {
         max(backoff.delay(afterFailures: $0), requested ?? .zero)
@@ -268,15 +271,17 @@ package final class NetworkGate: Sendable {
     for listener in listeners { listener.signal() }
   }
 
-  /// This side ended the call before its answer: that says nothing of the way. Where others waited for it, another one goes out after the
-  /// first of the pauses, however long that between the probes is by now.
+  /// This side ended the call before its answer: that says nothing of the way. Where others waited for it, another one goes out after a
+  /// pause; such pauses grow by themselves, from the first one on.
   func giveUp(_ call: Admission) {
-    let next = clock.now() + backoff.delay(afterFailures: 1)
+    let now = clock.now()
     state.locked { state in
-      if state.endProbe(call) { state.condition.hurry(at: next) }
-      if call.isDoubt, call.word >= state.absenceWord {
-        state.doubtDue = state.doubtDue.map { min($0, next) }
-      }
+      let isDoubt = call.isDoubt && call.word >= state.absenceWord
+      guard state.endProbe(call) || isDoubt else { return }
+      state.givenUp += 1
+      let next = now + backoff.delay(afterFailures: state.givenUp)
+      state.condition.hurry(at: next)
+      if isDoubt { state.doubtDue = state.doubtDue.map { min($0, next) } }
     }
   }
 

@@ -142,7 +142,9 @@ final class PieceReceiver: TransferReceiver {
         state.isCertain = head.headers["ETag"] != nil
         state.verdict = state.isCertain ? .mismatched : .refused
         return .refuse
-      case .body(let start, _):
+      case .body(let start, let end):
+        // It would answer another beside it with everything as well.
+        if end == nil { connections?.refuse() }
         state.position = start
         state.verdict = .accepted
         state.isCertain = head.headers["ETag"] != nil

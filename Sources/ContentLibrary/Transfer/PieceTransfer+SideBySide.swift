@@ -16,7 +16,7 @@ extension PieceTransfer {
   /// error. That is thrown where nothing came, and where the server has said how long it wants to be left alone; otherwise the transfer goes on
   /// over one connection, and finds it again where it is not over. An error of the disk is thrown before one of the network.
   ///
-  /// - Returns: the pieces that were written, and whether anything was asked for.
+  /// - Returns: the pieces that were written, and whether more may be asked for side by side.
   func fetchSideBySide(
     _ content: Content, lacking known: PieceMap, from position: Int, _ admission: NetworkGate.Admission
   ) async throws -> (written: StagingSession.WriteResult, hasAsked: Bool) {
@@ -63,11 +63,12 @@ extension PieceTransfer {
     let result = try await writing
     if let error = result.failure { throw error }
     try Task.checkCancellation()
-    if result.isOutOfOrder { return (result, hasAsked) }
     if let failure = failures.first(where: { $0.asksForFewer && $0.retryAfter != nil }) {
       path.note(failure, isCertain: result.verifiedCount > 0, to: admission)
       throw StepFailure(failure, from: .server)
     }
+    // What overtook the first missing piece found no place: that one is asked for alone.
+    if result.isOutOfOrder { return (result, false) }
     if hasAsked, result.verifiedCount == 0, result.corrupt.isEmpty {
       connections.refuse()
       if let failure = failures.first {
