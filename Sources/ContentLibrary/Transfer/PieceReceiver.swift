@@ -138,7 +138,7 @@ final class PieceReceiver: TransferReceiver {
     return state.locked { state in
       switch response {
       case .body(_, nil) where !takesWhole:
-        // Without the package's tag it may be of anybody.
+        // Without the package's tag it may be of something on the way.
         state.isCertain = head.headers["ETag"] != nil
         state.verdict = state.isCertain ? .mismatched : .refused
         return .refuse
